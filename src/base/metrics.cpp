@@ -1,0 +1,68 @@
+#include "base/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <exception>
+#include <map>
+
+#include "base/concat.h"
+
+namespace sluice {
+
+struct Metrics::Exposition {
+  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  std::unique_ptr<prometheus::Exposer> exposer;
+};
+
+namespace {
+
+std::map<std::string, std::string> to_map(const Metrics::Labels& labels) { return {labels.begin(), labels.end()}; }
+
+}  // namespace
+
+void Counter::add(double amount) noexcept { series_->Increment(amount); }
+double Counter::value() const noexcept { return series_->Value(); }
+void Gauge::set(double value) noexcept { series_->Set(value); }
+void Gauge::add(double amount) noexcept { series_->Increment(amount); }
+double Gauge::value() const noexcept { return series_->Value(); }
+void Histogram::observe(double value) noexcept { series_->Observe(value); }
+
+Metrics::Metrics() : exposition_(std::make_unique<Exposition>()) {}
+Metrics::~Metrics() = default;
+
+Counter Metrics::counter(const std::string& name, const std::string& help, const Labels& labels) {
+  auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(*exposition_->registry);
+  return Counter(&family.Add(to_map(labels)));
+}
+
+Gauge Metrics::gauge(const std::string& name, const std::string& help, const Labels& labels) {
+  auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*exposition_->registry);
+  return Gauge(&family.Add(to_map(labels)));
+}
+
+Histogram Metrics::histogram(const std::string& name, const std::string& help, std::vector<double> bounds,
+                             const Labels& labels) {
+  auto& family = prometheus::BuildHistogram().Name(name).Help(help).Register(*exposition_->registry);
+  return Histogram(&family.Add(to_map(labels), prometheus::Histogram::BucketBoundaries(std::move(bounds))));
+}
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(exposition_->registry->Collect()); }
+
+Result<int> Metrics::serve(const std::string& address) try {
+  exposition_->exposer = std::make_unique<prometheus::Exposer>(address, 2);
+  exposition_->exposer->RegisterCollectable(exposition_->registry);
+  return exposition_->exposer->GetListeningPorts().at(0);
+} catch (const std::exception&) {
+  return fail(Code::kUnavailable, concat("can't serve metrics at ", address, " (--metrics-listen): in use, or not an address"));
+}
+
+std::vector<double> Metrics::seconds_bounds() {
+  return {0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100};
+}
+
+}  // namespace sluice
