@@ -43,6 +43,7 @@ struct Limits {
   std::chrono::milliseconds max_connection_age{std::chrono::hours{1}};  // gRPC adds its own jitter of ±10 %
   std::chrono::milliseconds max_connection_age_grace{std::chrono::hours{1}};
   std::chrono::milliseconds drain_grace{30'000};
+  std::chrono::milliseconds stall_limit{30'000};  // work waits and the engine has not come round: NOT_SERVING
 };
 
 }  // namespace sluice
