@@ -3,7 +3,9 @@
 #include <grpcpp/support/status.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -235,6 +237,10 @@ void to_wire(const Load& load, inference::Load& out) {
 void to_wire(const Error& error, inference::Status& out) {
   out.set_code(static_cast<int>(error.code));
   out.set_message(error.message);
+  if (error.retry_after) {
+    out.set_retry_after_ms(static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+        error.retry_after->count(), 0, std::numeric_limits<std::uint32_t>::max())));
+  }
 }
 
 grpc::Status to_grpc(const Error& error) {
