@@ -14,6 +14,7 @@
 #endif
 #define CAPABILITY(name) SLUICE_ANNOTATION(capability(name))
 #define SCOPED_CAPABILITY SLUICE_ANNOTATION(scoped_lockable)
+#undef GUARDED_BY  // absl, behind gRPC's headers, defines it as the same
 #define GUARDED_BY(x) SLUICE_ANNOTATION(guarded_by(x))
 #define REQUIRES(...) SLUICE_ANNOTATION(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...) SLUICE_ANNOTATION(locks_excluded(__VA_ARGS__))
