@@ -1,0 +1,74 @@
+"""Fixtures of the end-to-end tests: stubs made from the contract, servers with the real model and with the scripted engine."""
+
+import itertools
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+
+import pytest
+from grpc_tools import protoc
+from harness import ROOT, Server
+
+_stubs = tempfile.TemporaryDirectory(prefix="sluice-stubs-")
+
+
+def pytest_configure() -> None:
+    """Makes the stubs before test modules import them."""
+    made = protoc.main(
+        ["protoc", f"-I{ROOT / 'proto'}", f"--python_out={_stubs.name}", f"--grpc_python_out={_stubs.name}", "inference.proto"]
+    )
+    assert made == 0, "protoc could not make the stubs"
+    sys.path.insert(0, _stubs.name)
+
+
+def pytest_unconfigure() -> None:
+    _stubs.cleanup()
+
+
+@pytest.fixture(scope="session")
+def shared_replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("replica"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def replica(shared_replica: Server) -> Iterator[Server]:
+    """The real model with default settings. One process serves all tests; each leaves it idle and alive."""
+    shared_replica.until_idle()
+    yield shared_replica
+    assert shared_replica.alive(), shared_replica.log()
+    shared_replica.until_idle()
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., Server]]:
+    """start(*flags): a replica of the test's own."""
+    servers: list[Server] = []
+    numbers = itertools.count()
+
+    def make(*arguments: str, command: str = "replica") -> Server:
+        folder = tmp_path / f"server{next(numbers)}"
+        folder.mkdir()
+        servers.append(Server(folder, *arguments, command=command))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def scripted(start: Callable[..., Server], tmp_path: pathlib.Path) -> Callable[..., Server]:
+    """scripted(*flags, script="…", step_ms=N): a replica with the scripted engine."""
+
+    def make(*arguments: str, script: str | None = None, step_ms: int = 0) -> Server:
+        flags = ["--engine", "scripted", "--step-ms", str(step_ms)]
+        if script is not None:
+            file = tmp_path / "script"
+            file.write_text(script)
+            flags += ["--script", str(file)]
+        return start(*flags, *arguments)
+
+    return make

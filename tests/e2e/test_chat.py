@@ -1,0 +1,122 @@
+"""`sluice chat`, as a person and as a pipe use it."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+from harness import BINARY, until
+
+
+def chat(server, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess:
+    line = [str(BINARY), "chat", "--server", server.address, *arguments]
+    return subprocess.run(line, input=text or "", capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_prompt_as_argument_prints_the_answer_alone(replica):
+    done = chat(replica, "--temperature", "0", "--max-tokens", "24", "What is the capital of France?")
+    assert done.returncode == 0, done.stderr
+    assert "Paris" in done.stdout and "\x1b" not in done.stdout
+
+
+def test_a_prompt_from_a_pipe(replica):
+    done = chat(replica, "--temperature", "0", "--max-tokens", "24", text="What is the capital of Italy?")
+    assert done.returncode == 0, done.stderr
+    assert "Rome" in done.stdout and "\x1b" not in done.stdout
+
+
+def test_a_file_goes_along_as_a_part(replica, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_text("The secret word is banana.")
+    done = chat(replica, "--temperature", "0", "--max-tokens", "24", "--file", str(note), "What is the secret word?")
+    assert done.returncode == 0, done.stderr
+    assert "banana" in done.stdout.lower()
+
+
+def test_a_system_text_is_taken(replica):
+    done = chat(replica, "--system", "You are a pirate.", "--max-tokens", "16", "Hello!")
+    assert done.returncode == 0 and done.stdout.strip()
+
+
+@pytest.mark.parametrize("arguments", [["--file", "no-such-file", "hi"], ["--server", "127.0.0.1:1", "hi"]], ids=["file", "server"])
+def test_what_goes_wrong_is_said_in_a_line_on_stderr(replica, arguments):
+    done = chat(replica, *arguments)
+    assert done.returncode == 1 and done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1 and arguments[1] in done.stderr
+
+
+class Terminal:
+    """`sluice chat` on a terminal of its own."""
+
+    def __init__(self, *arguments: str):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "xterm"
+            os.execv(BINARY, [str(BINARY), "chat", *arguments])
+        self.seen = ""
+
+    def read(self) -> str:
+        while select.select([self.descriptor], [], [], 0)[0]:
+            try:
+                self.seen += os.read(self.descriptor, 4096).decode(errors="replace")
+            except OSError:
+                break
+        return self.seen
+
+    def type(self, text: str) -> None:
+        os.write(self.descriptor, text.encode())
+
+    def wait(self) -> int:
+        status = until(lambda: (os.waitpid(self.pid, os.WNOHANG)[0] and (True,)), "the chat's end")
+        os.close(self.descriptor)
+        return bool(status)
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_chat(scripted):
+    server = scripted(step_ms=20)
+    terminal = Terminal("--server", server.address)
+    try:
+        terminal.type("go on for ever\r")
+        until(lambda: terminal.read().count("token") >= 3, "some of the answer")
+        terminal.type("\x03")
+        server.until_idle()
+        os.kill(terminal.pid, 0)
+        before = terminal.read().count("token")
+        terminal.type("once more\r")
+        until(lambda: terminal.read().count("token") > before + 3, "a second answer")
+        terminal.type("\x03")
+        server.until_idle()
+        assert "tok/s" in terminal.read() or "tokens/s" in terminal.read()
+        terminal.type("\x04")
+        terminal.wait()
+    except BaseException:
+        os.kill(terminal.pid, signal.SIGKILL)
+        raise
+
+
+def test_the_history_goes_along(scripted):
+    server = scripted(script="echo\n")
+    terminal = Terminal("--server", server.address)
+    try:
+        terminal.type("marmalade\r")
+        until(lambda: server.metric("sluice_requests_ended_total", how="finished") >= 2, "a first answer")  # warm-up is one
+        seen = server.metric("sluice_prompt_tokens_total")
+        terminal.type("again\r")
+        until(lambda: terminal.read().count("marmalade") >= 3, "the first message in the second prompt")
+        assert server.metric("sluice_prompt_tokens_total") > seen
+        terminal.type("\x04")
+        terminal.wait()
+    except BaseException:
+        os.kill(terminal.pid, signal.SIGKILL)
+        raise
+
+
+def test_without_a_server_the_default_model_is_served_in_process(tmp_path):
+    line = [str(BINARY), "chat", "--temperature", "0", "--max-tokens", "24", "What is the capital of France?"]
+    begin = time.monotonic()
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Paris" in done.stdout and time.monotonic() - begin < 60

@@ -1,0 +1,58 @@
+"""A deadline ends the work, wherever the request is."""
+
+import time
+
+import grpc
+from calls import StepStream, chat, error_of
+
+DEADLINE = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def test_fifty_milliseconds_on_a_long_generation(replica):
+    ended = replica.metric("sluice_requests_ended_total", how="deadline") + replica.metric(
+        "sluice_requests_ended_total", how="cancelled"
+    )
+    begin = time.monotonic()
+    error = error_of(lambda: replica.stub().Generate(chat("Write a novel.", max_tokens=1500, ignore_eos=True), timeout=0.05))
+    assert error.code() == DEADLINE
+    assert time.monotonic() - begin < 1
+    replica.until_idle(seconds=2)
+    after = replica.metric("sluice_requests_ended_total", how="deadline") + replica.metric(
+        "sluice_requests_ended_total", how="cancelled"
+    )
+    assert after == ended + 1
+
+
+def test_a_request_that_expires_in_the_queue_never_reaches_the_model(scripted):
+    server = scripted("--max-sequences", "1", script="hang\n")
+    stub = server.stub()
+    first = stub.Generate(chat("the one that runs"))
+    server.until_metric("sluice_running_sequences", lambda running: running == 1)
+    tokens = server.metric("sluice_prompt_tokens_total")
+    for call in [stub.Generate(chat("too late"), timeout=0.1) for _ in range(20)]:
+        assert error_of(lambda c=call: c).code() == DEADLINE
+    server.until_metric("sluice_queued_requests", lambda queued: queued == 0)
+    first.cancel()
+    server.until_idle()
+    assert server.metric("sluice_prompt_tokens_total") == tokens
+
+
+def test_a_deadline_on_the_step_stream(scripted):
+    server = scripted(step_ms=5)
+    gateway = StepStream(server.replica_stub())
+    gateway.start(1, chat("hello"), timeout_ms=50)
+    status = next(item.status for item in gateway.items() if item.HasField("status"))
+    assert status.code == DEADLINE.value[0]
+    gateway.close()
+    server.until_idle()
+    assert server.metric("sluice_requests_ended_total", how="deadline") == 1
+
+
+def test_a_deadline_that_has_passed_is_refused_before_any_work(scripted):
+    server = scripted()
+    gateway = StepStream(server.replica_stub())
+    gateway.start(1, chat("hello"), timeout_ms=0)
+    status = next(item.status for item in gateway.items() if item.HasField("status"))
+    assert status.code == DEADLINE.value[0]
+    assert server.metric("sluice_prompt_tokens_total") == 0
+    gateway.close()

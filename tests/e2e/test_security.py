@@ -1,0 +1,162 @@
+"""TLS, mutual TLS, certificates that change while it serves, API keys."""
+
+import pathlib
+import subprocess
+from collections.abc import Callable
+
+import grpc
+import inference_pb2_grpc
+import pytest
+from calls import Answer, chat, error_of
+from harness import BINARY, until
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
+
+
+def openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+class Authority:
+    """A certificate authority of the test's own."""
+
+    def __init__(self, folder: pathlib.Path, name: str):
+        self.folder = folder
+        self.certificate, self.key = folder / f"{name}.pem", folder / f"{name}.key"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", f"/CN={name}", "-keyout", str(self.key), "-out", str(self.certificate))  # fmt: skip
+
+    def issue(self, name: str) -> tuple[pathlib.Path, pathlib.Path]:
+        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        request, extensions = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
+        extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", str(key), "-out", str(request))  # fmt: skip
+        openssl("x509", "-req", "-in", str(request), "-CA", str(self.certificate), "-CAkey", str(self.key), "-CAcreateserial",
+                "-days", "1", "-extfile", str(extensions), "-out", str(certificate))  # fmt: skip
+        return certificate, key
+
+
+def connect(server, authority: Authority, client: tuple[pathlib.Path, pathlib.Path] | None = None):
+    certificate, key = (file.read_bytes() for file in client) if client else (None, None)
+    credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes(), key, certificate)
+    channel = grpc.secure_channel(server.address, credentials, [("grpc.use_local_subchannel_pool", 1)])
+    return inference_pb2_grpc.LLMStub(channel)
+
+
+def answers(stub, **options) -> bool:
+    return Answer.of(stub.Generate(chat("hi", max_tokens=2), timeout=10, **options)).last.done
+
+
+@pytest.fixture
+def authority(tmp_path) -> Authority:
+    return Authority(tmp_path, "authority")
+
+
+def test_tls_serves_those_who_know_the_authority_and_no_plain_text(scripted, authority, tmp_path):
+    certificate, key = authority.issue("server")
+    server = scripted("--tls-cert", str(certificate), "--tls-key", str(key))
+    assert answers(connect(server, authority))
+    assert error_of(lambda: connect(server, Authority(tmp_path, "stranger")).Generate(chat("hi"), timeout=5)).code() == UNAVAILABLE
+    assert error_of(lambda: server.stub().Generate(chat("hi"), timeout=5)).code() == UNAVAILABLE
+
+
+def test_the_handshake_is_seen_by_openssl_with_http2_and_a_modern_protocol(scripted, authority):
+    certificate, key = authority.issue("server")
+    server = scripted("--tls-cert", str(certificate), "--tls-key", str(key))
+    line = ["openssl", "s_client", "-connect", server.address, "-alpn", "h2", "-CAfile", str(authority.certificate)]
+    shown = subprocess.run(line, input="", capture_output=True, text=True, check=True).stdout
+    assert "ALPN protocol: h2" in shown and "Verify return code: 0 (ok)" in shown
+    old = subprocess.run([*line, "-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], input="", capture_output=True, text=True, check=False)
+    assert old.returncode != 0, "TLS 1.1 was accepted"
+
+
+def test_mutual_tls_wants_a_certificate_of_its_authority(scripted, authority, tmp_path):
+    certificate, key = authority.issue("server")
+    server = scripted(
+        "--tls-cert", str(certificate), "--tls-key", str(key), "--tls-client-ca", str(authority.certificate)
+    )  # fmt: skip
+    assert answers(connect(server, authority, authority.issue("client")))
+    assert error_of(lambda: connect(server, authority).Generate(chat("hi"), timeout=5)).code() == UNAVAILABLE
+    stranger = Authority(tmp_path, "stranger").issue("intruder")
+    assert error_of(lambda: connect(server, authority, stranger).Generate(chat("hi"), timeout=5)).code() == UNAVAILABLE
+
+
+def subject(server, authority: Authority) -> str:
+    line = ["openssl", "s_client", "-connect", server.address, "-alpn", "h2", "-CAfile", str(authority.certificate)]
+    shown = subprocess.run(line, input="", capture_output=True, text=True, check=False).stdout
+    return next((row for row in shown.splitlines() if row.startswith("subject=")), "")
+
+
+def replace(target: pathlib.Path, source: pathlib.Path) -> None:
+    fresh = target.with_suffix(".fresh")
+    fresh.write_bytes(source.read_bytes())
+    fresh.rename(target)
+
+
+def test_a_new_certificate_is_taken_up_without_a_restart_and_a_broken_one_is_not(scripted, authority):
+    certificate, key = authority.issue("first")
+    server = scripted("--tls-cert", str(certificate), "--tls-key", str(key), step_ms=20)
+    stub = connect(server, authority)
+    running = stub.Generate(chat("hi", max_tokens=100))
+    next(running)
+    assert "first" in subject(server, authority)
+
+    renewed, renewed_key = authority.issue("second")
+    replace(key, renewed_key)
+    replace(certificate, renewed)
+    until(lambda: "second" in subject(server, authority), "the new certificate", 30)
+    assert sum(len(response.delta) for response in running) > 0, "the running stream was cut"
+
+    certificate.write_text("broken")
+    until(lambda: str(certificate) in server.log(), "a word about the broken certificate", 30)
+    assert "second" in subject(server, authority)
+    assert answers(connect(server, authority))
+
+
+def key_command(*arguments: str) -> str:
+    return subprocess.run([str(BINARY), "key", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def keyed(scripted: Callable, tmp_path):
+    """A replica that wants a key, the key, and the file."""
+    file = tmp_path / "keys"
+    key = key_command("add", "--api-keys", str(file), "alice").split()[-1]
+    assert key not in file.read_text()
+    return scripted("--api-keys", str(file)), key, file
+
+
+def bearer(key: str) -> dict:
+    return {"metadata": [("authorization", f"Bearer {key}")]}
+
+
+def test_a_call_without_a_known_key_is_refused(keyed):
+    server, key, _ = keyed
+    stub = server.stub()
+    assert answers(stub, **bearer(key))
+    for options in ({}, bearer("wrong"), bearer(key + "x"), bearer(""), {"metadata": [("authorization", key)]}):
+        assert error_of(lambda o=options: stub.Generate(chat("hi"), **o)).code() == UNAUTHENTICATED
+    assert error_of(lambda: server.replica_stub().Drain(__import__("inference_pb2").DrainRequest())).code() == UNAUTHENTICATED
+    health = health_pb2_grpc.HealthStub(server.channel()).Check(health_pb2.HealthCheckRequest())
+    assert health.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_keys_come_and_go_without_a_restart(keyed):
+    server, key, file = keyed
+    stub = server.stub()
+    other = key_command("add", "--api-keys", str(file), "bob").split()[-1]
+
+    def accepted(of: str) -> bool:
+        try:
+            return answers(stub, **bearer(of))
+        except grpc.RpcError as error:
+            assert error.code() == UNAUTHENTICATED
+            return False
+
+    until(lambda: accepted(other), "the new key", 30)
+    key_command("revoke", "--api-keys", str(file), "alice")
+    until(lambda: not accepted(key), "the revoked key's end", 30)
+    assert accepted(other)

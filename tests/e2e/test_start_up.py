@@ -1,0 +1,99 @@
+"""What keeps a server from starting is said in one line that names it, with exit code 1."""
+
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+from harness import BINARY
+
+MODEL = pathlib.Path(os.environ.get("SLUICE_MODEL", "model"))
+
+
+def run(*arguments: str, command: str = "replica") -> tuple[int, str]:
+    line = [str(BINARY), command, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_refused(outcome: tuple[int, str], *words: str) -> None:
+    code, output = outcome
+    assert code == 1, output
+    last = output.strip().splitlines()[-1]
+    for word in words:
+        assert word in last, f"{word} is not in the last line of: {output}"
+    assert "ready " not in output
+
+
+def test_a_missing_model_file():
+    check_refused(run("--model", "nowhere/no-such.gguf"), "nowhere/no-such.gguf")
+
+
+def test_a_truncated_model_file(tmp_path):
+    file = tmp_path / "truncated.gguf"
+    with MODEL.open("rb") as whole:
+        file.write_bytes(whole.read(5_000_000))
+    check_refused(run("--model", str(file)), str(file))
+
+
+def test_a_file_that_is_no_gguf(tmp_path):
+    file = tmp_path / "text.gguf"
+    file.write_text("This is not a model.\n" * 1000)
+    check_refused(run("--model", str(file)), str(file))
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF\x03\x00\x00\x00" + b"\xff" * 64], ids=["empty", "magic only", "absurd counts"])
+def test_a_broken_header(tmp_path, content):
+    file = tmp_path / "broken.gguf"
+    file.write_bytes(content)
+    check_refused(run("--model", str(file)), str(file))
+
+
+def test_a_folder_for_a_model(tmp_path):
+    check_refused(run("--model", str(tmp_path)), str(tmp_path))
+
+
+@pytest.mark.parametrize("flag", ["--listen", "--metrics-listen"])
+def test_a_port_in_use(flag):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        check_refused(run("--engine", "scripted", flag, address), address)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:99999", "no.such.host.invalid:0"])
+def test_an_address_that_is_none(address):
+    check_refused(run("--engine", "scripted", "--listen", address), address)
+
+
+def test_a_broken_certificate(tmp_path):
+    broken = tmp_path / "broken.pem"
+    broken.write_text("-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n")
+    check_refused(run("--engine", "scripted", "--tls-cert", str(broken), "--tls-key", str(broken)), str(broken))
+
+
+def test_a_missing_certificate():
+    check_refused(run("--engine", "scripted", "--tls-cert", "none.pem", "--tls-key", "none.pem"), "none.pem")
+
+
+def test_a_missing_key_file():
+    check_refused(run("--engine", "scripted", "--api-keys", "no-keys"), "no-keys", "--api-keys")
+
+
+def test_a_broken_script(tmp_path):
+    script = tmp_path / "script"
+    script.write_text('piece "fine"\nnonsense\n')
+    check_refused(run("--engine", "scripted", "--script", str(script)), str(script), "2")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--no-such-flag"], ["--max-sequences", "many"], ["--max-sequences", "-1"], ["--engine", "steam"], ["--config", "no-such.toml"]],
+    ids=["unknown flag", "no number", "negative", "unknown engine", "missing config"],
+)
+def test_flags_that_mean_nothing(arguments):
+    code, output = run("--engine", "scripted", *arguments)
+    assert code == 1, output
+    assert arguments[0] in output or arguments[-1] in output
