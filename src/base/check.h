@@ -1,11 +1,12 @@
-// CHECK: for what is impossible unless Sluice itself is wrong. It prints the condition and the reason and aborts.
-// Never for what a client, a file or a peer can cause: that is a Result.
-// Thread: any.
+// CHECK: for what is impossible unless Sluice itself is wrong. It prints the condition and the
+// reason and aborts. Never for what a client, a file or a peer can cause: that is a Result. Thread:
+// any.
 #pragma once
 
 namespace sluice {
 
-[[noreturn]] void check_failed(const char* condition, const char* reason, const char* file, int line) noexcept;
+[[noreturn]] void check_failed(const char* condition, const char* reason, const char* file,
+                               int line) noexcept;
 
 }  // namespace sluice
 

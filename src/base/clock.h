@@ -21,21 +21,25 @@ class Clock {
 
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
-  // Waits on `condition` until it is notified or `when` has come; may return early, as CondVar does. kForever: no time-out.
-  virtual void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept REQUIRES(mutex) = 0;
+  // Waits on `condition` until it is notified or `when` has come; may return early, as CondVar
+  // does. kForever: no time-out.
+  virtual void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept
+      REQUIRES(mutex) = 0;
 };
 
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const noexcept override;
-  void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept override REQUIRES(mutex);
+  void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept override
+      REQUIRES(mutex);
 };
 
 // Stands still until it is told to advance; then whoever waits for a time that has come wakes up.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const noexcept override EXCLUDES(mutex_);
-  void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept override REQUIRES(mutex);
+  void wait_until(CondVar& condition, Mutex& mutex, TimePoint when) noexcept override
+      REQUIRES(mutex);
   void advance(Duration by) EXCLUDES(mutex_);
 
  private:

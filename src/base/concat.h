@@ -14,10 +14,8 @@ inline void append(std::string& out, std::string_view piece) { out += piece; }
 inline void append(std::string& out, const char* piece) { out += piece; }
 inline void append(std::string& out, char piece) { out += piece; }
 template <typename Number>
-  requires std::integral<Number> || std::floating_point<Number>
-void append(std::string& out, Number piece) {
-  out += std::to_string(piece);
-}
+requires std::integral<Number> || std::floating_point<Number>
+void append(std::string& out, Number piece) { out += std::to_string(piece); }
 }  // namespace concat_detail
 
 template <typename... Pieces>

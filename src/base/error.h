@@ -1,7 +1,7 @@
 // Error and Result: how everything that may fail by the outside world's doing says so.
-// Codes carry gRPC's numbers; contract/wire maps them to gRPC and HTTP. A message may be read by a client: it names the
-// field, flag or file at fault and holds no part of a prompt, an answer or a key.
-// Thread: any (values).
+// Codes carry gRPC's numbers; contract/wire maps them to gRPC and HTTP. A message may be read by a
+// client: it names the field, flag or file at fault and holds no part of a prompt, an answer or a
+// key. Thread: any (values).
 #pragma once
 
 #include <chrono>

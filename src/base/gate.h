@@ -1,7 +1,7 @@
 // Gate: stops new work and tells when existing work is done (after Seastar's gate).
-// A Pass is held for as long as the work lasts; close() refuses further passes; wait_empty() returns when the last is gone.
-// Bounded by nothing itself: it only counts.
-// Thread: any. A Gate must outlive its passes.
+// A Pass is held for as long as the work lasts; close() refuses further passes; wait_empty()
+// returns when the last is gone. Bounded by nothing itself: it only counts. Thread: any. A Gate
+// must outlive its passes.
 #pragma once
 
 #include <cstddef>

@@ -57,11 +57,12 @@ std::string one_line(std::string_view text) {
 }  // namespace
 
 Result<LogLevel> parse_log_level(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kNames{{{"debug", LogLevel::kDebug},
-                                                                         {"info", LogLevel::kInfo},
-                                                                         {"warning", LogLevel::kWarning},
-                                                                         {"error", LogLevel::kError},
-                                                                         {"off", LogLevel::kOff}}};
+  constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kNames{
+      {{"debug", LogLevel::kDebug},
+       {"info", LogLevel::kInfo},
+       {"warning", LogLevel::kWarning},
+       {"error", LogLevel::kError},
+       {"off", LogLevel::kOff}}};
   for (const auto& [known, level] : kNames) {
     if (name == known) return level;
   }

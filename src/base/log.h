@@ -1,7 +1,6 @@
-// Logging: one line per event on stderr, with a level, a component and a message made by the caller.
-// Nothing of a prompt, an answer or a key is ever passed here, at any level. Control characters are escaped, so that an event
-// stays one line whatever a client sent.
-// Thread: any.
+// Logging: one line per event on stderr, with a level, a component and a message made by the
+// caller. Nothing of a prompt, an answer or a key is ever passed here, at any level. Control
+// characters are escaped, so that an event stays one line whatever a client sent. Thread: any.
 #pragma once
 
 #include <string_view>

@@ -21,7 +21,9 @@ struct Metrics::Exposition {
 
 namespace {
 
-std::map<std::string, std::string> to_map(const Metrics::Labels& labels) { return {labels.begin(), labels.end()}; }
+std::map<std::string, std::string> to_map(const Metrics::Labels& labels) {
+  return {labels.begin(), labels.end()};
+}
 
 }  // namespace
 
@@ -45,24 +47,30 @@ Gauge Metrics::gauge(const std::string& name, const std::string& help, const Lab
   return Gauge(&family.Add(to_map(labels)));
 }
 
-Histogram Metrics::histogram(const std::string& name, const std::string& help, std::vector<double> bounds,
-                             const Labels& labels) {
-  auto& family = prometheus::BuildHistogram().Name(name).Help(help).Register(*exposition_->registry);
-  return Histogram(&family.Add(to_map(labels), prometheus::Histogram::BucketBoundaries(std::move(bounds))));
+Histogram Metrics::histogram(const std::string& name, const std::string& help,
+                             std::vector<double> bounds, const Labels& labels) {
+  auto& family =
+      prometheus::BuildHistogram().Name(name).Help(help).Register(*exposition_->registry);
+  return Histogram(
+      &family.Add(to_map(labels), prometheus::Histogram::BucketBoundaries(std::move(bounds))));
 }
 
-std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(exposition_->registry->Collect()); }
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(exposition_->registry->Collect());
+}
 
 Result<int> Metrics::serve(const std::string& address) try {
   exposition_->exposer = std::make_unique<prometheus::Exposer>(address, 2);
   exposition_->exposer->RegisterCollectable(exposition_->registry);
   return exposition_->exposer->GetListeningPorts().at(0);
 } catch (const std::exception&) {
-  return fail(Code::kUnavailable, concat("can't serve metrics at ", address, " (--metrics-listen): in use, or not an address"));
+  return fail(Code::kUnavailable, concat("can't serve metrics at ", address,
+                                         " (--metrics-listen): in use, or not an address"));
 }
 
 std::vector<double> Metrics::seconds_bounds() {
-  return {0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100};
+  return {0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
+          0.2,    0.5,    1,      2,     5,     10,    20,   50,   100};
 }
 
 }  // namespace sluice

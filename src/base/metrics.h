@@ -1,6 +1,6 @@
 // Metrics: counters, gauges and histograms in Prometheus' text format, on a port of their own.
-// Made once at start and passed to whoever counts; a handle is valid as long as its Metrics lives. Counting never fails.
-// Bounded: series are made at start only, never from what a client sends.
+// Made once at start and passed to whoever counts; a handle is valid as long as its Metrics lives.
+// Counting never fails. Bounded: series are made at start only, never from what a client sends.
 // Thread: any.
 #pragma once
 
@@ -59,17 +59,19 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   // The same name and labels give the same series.
-  [[nodiscard]] Counter counter(const std::string& name, const std::string& help, const Labels& labels = {});
-  [[nodiscard]] Gauge gauge(const std::string& name, const std::string& help, const Labels& labels = {});
+  [[nodiscard]] Counter counter(const std::string& name, const std::string& help,
+                                const Labels& labels = {});
+  [[nodiscard]] Gauge gauge(const std::string& name, const std::string& help,
+                            const Labels& labels = {});
   // `bounds`: upper bounds of the buckets, rising.
-  [[nodiscard]] Histogram histogram(const std::string& name, const std::string& help, std::vector<double> bounds,
-                                    const Labels& labels = {});
+  [[nodiscard]] Histogram histogram(const std::string& name, const std::string& help,
+                                    std::vector<double> bounds, const Labels& labels = {});
 
   // All series in the text exposition format.
   [[nodiscard]] std::string text() const;
 
-  // Serves /metrics over HTTP at "HOST:PORT" (port 0: any free one) until destroyed; returns the port.
-  // The error names the address and the flag --metrics-listen.
+  // Serves /metrics over HTTP at "HOST:PORT" (port 0: any free one) until destroyed; returns the
+  // port. The error names the address and the flag --metrics-listen.
   [[nodiscard]] Result<int> serve(const std::string& address);
 
   // Bucket bounds for durations in seconds, 100 µs to 100 s, about three to a decade.

@@ -1,6 +1,7 @@
-// Mutex, MutexLock, CondVar: std's, with the annotations by which clang proves who holds what (-Wthread-safety).
-// ThreadRole: a capability that stands for "this code runs on that thread"; it has no cost and no run-time check.
-// std::mutex and not absl's: TSan sees false races through Debian's absl::Mutex.
+// Mutex, MutexLock, CondVar: std's, with the annotations by which clang proves who holds what
+// (-Wthread-safety). ThreadRole: a capability that stands for "this code runs on that thread"; it
+// has no cost and no run-time check. std::mutex and not absl's: TSan sees false races through
+// Debian's absl::Mutex.
 #pragma once
 
 #include <chrono>
@@ -71,8 +72,8 @@ class CondVar {
   std::condition_variable condition_;
 };
 
-// A thread's part in the program, e.g. `inline ThreadRole engine_thread;`: functions that REQUIRE it may only be called from code
-// that entered it with ThreadRoleScope at the thread's start.
+// A thread's part in the program, e.g. `inline ThreadRole engine_thread;`: functions that REQUIRE
+// it may only be called from code that entered it with ThreadRoleScope at the thread's start.
 class CAPABILITY("role") ThreadRole {};
 
 class SCOPED_CAPABILITY ThreadRoleScope {

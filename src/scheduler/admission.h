@@ -1,7 +1,8 @@
 // Admission: the mailbox between the wires and the engine thread, and the bound on what waits.
-// Bounded by Limits::max_queued_requests and max_queued_prompt_tokens. At a bound the request is refused at once with
-// kResourceExhausted and a time to retry after; nothing of it is kept. After close() everything is refused with kUnavailable.
-// Thread: reserve, submit, close, load any; take_submitted and set_load engine.
+// Bounded by Limits::max_queued_requests and max_queued_prompt_tokens. At a bound the request is
+// refused at once with kResourceExhausted and a time to retry after; nothing of it is kept. After
+// close() everything is refused with kUnavailable. Thread: reserve, submit, close, load any;
+// take_submitted and set_load engine.
 #pragma once
 
 #include <atomic>
@@ -39,14 +40,17 @@ class Admission {
   class Ticket {
    public:
     Ticket(Ticket&& other) noexcept
-        : admission_(std::exchange(other.admission_, nullptr)), requests_(other.requests_), tokens_(other.tokens_) {}
+        : admission_(std::exchange(other.admission_, nullptr)),
+          requests_(other.requests_),
+          tokens_(other.tokens_) {}
     Ticket& operator=(Ticket&& other) noexcept;
     ~Ticket() { give_back(); }
     void give_back() noexcept;
 
    private:
     friend class Admission;
-    Ticket(Admission* admission, std::uint32_t requests) noexcept : admission_(admission), requests_(requests) {}
+    Ticket(Admission* admission, std::uint32_t requests) noexcept
+        : admission_(admission), requests_(requests) {}
     Admission* admission_;
     std::uint32_t requests_;
     std::uint64_t tokens_ = 0;
@@ -66,7 +70,8 @@ class Admission {
   // A place for a request of `choices` choices, to be held while its prompt is prepared.
   [[nodiscard]] Result<Ticket> reserve(std::uint32_t choices) EXCLUDES(mutex_);
 
-  // Gives the request to the engine thread. Refused with kDeadlineExceeded if its time is up already.
+  // Gives the request to the engine thread. Refused with kDeadlineExceeded if its time is up
+  // already.
   [[nodiscard]] Result<StreamReader> submit(Ticket ticket, Submission submission) EXCLUDES(mutex_);
 
   // From now on everything is refused with kUnavailable. What was submitted before still runs.

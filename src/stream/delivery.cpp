@@ -23,7 +23,8 @@ void Delivery::post(std::vector<std::shared_ptr<WireQueue>>& wires) noexcept {
   if (idle) {
     std::swap(queue_, wires);
   } else {
-    queue_.insert(queue_.end(), std::make_move_iterator(wires.begin()), std::make_move_iterator(wires.end()));
+    queue_.insert(queue_.end(), std::make_move_iterator(wires.begin()),
+                  std::make_move_iterator(wires.end()));
     wires.clear();
   }
   if (idle) posted_.notify_one();

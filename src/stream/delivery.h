@@ -1,7 +1,7 @@
-// Delivery: the thread that wakes wires, so that the engine thread never writes to one. The engine thread posts the wires that
-// a step touched, all at once; this thread calls their wake in that order.
-// Bounded by the number of wires: each is queued at most once (WireQueue::mark).
-// Thread: post any; wakes run on a thread of its own, which ends with the object.
+// Delivery: the thread that wakes wires, so that the engine thread never writes to one. The engine
+// thread posts the wires that a step touched, all at once; this thread calls their wake in that
+// order. Bounded by the number of wires: each is queued at most once (WireQueue::mark). Thread:
+// post any; wakes run on a thread of its own, which ends with the object.
 #pragma once
 
 #include <memory>

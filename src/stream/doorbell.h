@@ -1,6 +1,6 @@
 // Doorbell: how token streams and the admission mailbox wake the engine thread, and what for.
-// Bounded: a stream rings at most once for each time it was parked and once when its reader is dropped.
-// Thread: ring_* any; wait and take_* engine.
+// Bounded: a stream rings at most once for each time it was parked and once when its reader is
+// dropped. Thread: ring_* any; wait and take_* engine.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class Doorbell {
   void ring_readable(RequestId id) noexcept EXCLUDES(mutex_);
   void ring_dropped(RequestId id) noexcept EXCLUDES(mutex_);
 
-  // Takes what was rung since the last call, into `out` (cleared first; its vectors are swapped in, so capacity goes round).
+  // Takes what was rung since the last call, into `out` (cleared first; its vectors are swapped in,
+  // so capacity goes round).
   void take(Rings& out) noexcept EXCLUDES(mutex_);
 
   // Returns when somebody rang since the last take(), or when the time has come.

@@ -28,12 +28,17 @@ struct Core {
 
 namespace {
 
-std::uint32_t deltas_in(const Delta& delta) noexcept { return std::max<std::uint32_t>(1, delta.tokens); }
+std::uint32_t deltas_in(const Delta& delta) noexcept {
+  return std::max<std::uint32_t>(1, delta.tokens);
+}
 
-std::uint32_t bytes_in(const Delta& delta) noexcept { return static_cast<std::uint32_t>(delta.bytes.size()); }
+std::uint32_t bytes_in(const Delta& delta) noexcept {
+  return static_cast<std::uint32_t>(delta.bytes.size());
+}
 
 bool joinable(const Delta& earlier, const Delta& later) noexcept {
-  return earlier.index == later.index && !earlier.finish_reason && earlier.logprobs.empty() && later.logprobs.empty();
+  return earlier.index == later.index && !earlier.finish_reason && earlier.logprobs.empty() &&
+         later.logprobs.empty();
 }
 
 void enqueue(Core& core, Delta delta) REQUIRES(core.mutex) {
@@ -71,7 +76,8 @@ StreamWriter::Push StreamWriter::push(Delta delta) noexcept {
   CHECK(!core.end, "a finished stream takes no more deltas");
   stream_detail::enqueue(core, std::move(delta));
   wire_touched_ |= stream_detail::mark(core);
-  core.full = core.queued_deltas >= core.options.max_deltas || core.queued_bytes >= core.options.max_bytes;
+  core.full =
+      core.queued_deltas >= core.options.max_deltas || core.queued_bytes >= core.options.max_bytes;
   return core.full ? Push::kFull : Push::kRoom;
 }
 
@@ -84,7 +90,9 @@ void StreamWriter::finish(std::optional<Delta> last, StreamEnd end) noexcept {
   wire_touched_ |= stream_detail::mark(core);
 }
 
-bool StreamWriter::reader_gone() const noexcept { return core_->reader_gone.load(std::memory_order_acquire); }
+bool StreamWriter::reader_gone() const noexcept {
+  return core_->reader_gone.load(std::memory_order_acquire);
+}
 
 TimePoint StreamWriter::reader_gone_since() const noexcept {
   return core_->reader_gone_since.load(std::memory_order_relaxed);
@@ -158,7 +166,8 @@ std::optional<StreamEnd> StreamReader::take(Credit& credit, std::vector<Delta>& 
       out.push_back(std::move(delta));
     }
     core.queue.erase(core.queue.begin(), core.queue.begin() + static_cast<std::ptrdiff_t>(whole));
-    if (core.full && core.queued_deltas <= core.options.max_deltas / 2 && core.queued_bytes <= core.options.max_bytes / 2) {
+    if (core.full && core.queued_deltas <= core.options.max_deltas / 2 &&
+        core.queued_bytes <= core.options.max_bytes / 2) {
       core.full = false;
       ring = true;
     }
@@ -172,7 +181,8 @@ std::uint32_t StreamReader::prompt_tokens() const noexcept { return core_->optio
 RequestId StreamReader::id() const noexcept { return core_->options.id; }
 
 std::pair<StreamWriter, StreamReader> make_token_stream(StreamOptions options) {
-  CHECK(options.wire != nullptr && options.doorbell != nullptr && options.clock != nullptr, "a stream needs all three");
+  CHECK(options.wire != nullptr && options.doorbell != nullptr && options.clock != nullptr,
+        "a stream needs all three");
   auto core = std::make_shared<Core>(std::move(options));
   return {StreamWriter(core), StreamReader(core)};
 }

@@ -1,7 +1,8 @@
-// TokenStream: deltas of one request, from the engine thread (StreamWriter) to its wire (StreamReader).
-// Bounded by Limits::stream_deltas and stream_bytes. At the bound push returns kFull: the request is parked, and pushes no more
-// until the doorbell says that the reader came down to half of the bound. Deltas of one choice that wait here are joined into one.
-// Dropping the reader cancels the request; dropping the writer unfinished ends the stream with kInternal.
+// TokenStream: deltas of one request, from the engine thread (StreamWriter) to its wire
+// (StreamReader). Bounded by Limits::stream_deltas and stream_bytes. At the bound push returns
+// kFull: the request is parked, and pushes no more until the doorbell says that the reader came
+// down to half of the bound. Deltas of one choice that wait here are joined into one. Dropping the
+// reader cancels the request; dropping the writer unfinished ends the stream with kInternal.
 // Thread: writer engine; reader any one thread at a time.
 #pragma once
 
@@ -35,8 +36,8 @@ class StreamWriter {
   StreamWriter& operator=(StreamWriter&&) = delete;
   ~StreamWriter();
 
-  // Always takes the delta. kFull: no further push before Doorbell::Rings::readable names this request, other than those of
-  // the request's other choices in the same step.
+  // Always takes the delta. kFull: no further push before Doorbell::Rings::readable names this
+  // request, other than those of the request's other choices in the same step.
   [[nodiscard]] Push push(Delta delta) noexcept;
 
   // Ends the stream; `last` (if any) is the last delta and is never apart from the end.
@@ -50,7 +51,8 @@ class StreamWriter {
   [[nodiscard]] std::shared_ptr<WireQueue> take_touched_wire() noexcept;
 
  private:
-  friend std::pair<StreamWriter, class StreamReader> make_token_stream(struct StreamOptions options);
+  friend std::pair<StreamWriter, class StreamReader> make_token_stream(
+      struct StreamOptions options);
   explicit StreamWriter(std::shared_ptr<stream_detail::Core> core) noexcept;
   void drop() noexcept;
 
@@ -65,15 +67,18 @@ class StreamReader {
   struct Credit {
     std::uint32_t deltas = 0;
     std::uint32_t bytes = 0;
-    [[nodiscard]] static constexpr Credit unlimited() noexcept { return {0xffff'ffff, 0xffff'ffff}; }
+    [[nodiscard]] static constexpr Credit unlimited() noexcept {
+      return {0xffff'ffff, 0xffff'ffff};
+    }
   };
 
   StreamReader(StreamReader&&) noexcept;
   StreamReader& operator=(StreamReader&&) noexcept;
   ~StreamReader();
 
-  // Appends deltas to `out`, as far as the credit goes; a delta longer than the credit's bytes is split, except one with
-  // logprobs, which is taken whole if any bytes are left. The end is returned once: with the call that takes the last delta.
+  // Appends deltas to `out`, as far as the credit goes; a delta longer than the credit's bytes is
+  // split, except one with logprobs, which is taken whole if any bytes are left. The end is
+  // returned once: with the call that takes the last delta.
   [[nodiscard]] std::optional<StreamEnd> take(Credit& credit, std::vector<Delta>& out) noexcept;
 
   [[nodiscard]] std::uint32_t prompt_tokens() const noexcept;

@@ -1,8 +1,8 @@
-// WireQueue: which token streams of one wire have something to read (a Generate call has one stream, an Attach call has many).
-// The engine thread marks streams during a step; Delivery wakes each marked wire once after the step, so that a wire can send
-// all of its streams' tokens in one message.
-// Bounded by the number of the wire's streams: each is listed at most once until it is taken (its TokenStream sees to that).
-// Thread: mark engine; wake delivery; take any one at a time.
+// WireQueue: which token streams of one wire have something to read (a Generate call has one
+// stream, an Attach call has many). The engine thread marks streams during a step; Delivery wakes
+// each marked wire once after the step, so that a wire can send all of its streams' tokens in one
+// message. Bounded by the number of the wire's streams: each is listed at most once until it is
+// taken (its TokenStream sees to that). Thread: mark engine; wake delivery; take any one at a time.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,8 @@ class WireQueue {
 
   void wake() noexcept;
 
-  // The streams marked since the last take, in the order of their marking. Swaps into `out`, cleared first.
+  // The streams marked since the last take, in the order of their marking. Swaps into `out`,
+  // cleared first.
   void take(std::vector<WireId>& out) noexcept EXCLUDES(mutex_);
 
  private:

@@ -1,0 +1,43 @@
+#include "scheduler/step_cost.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(StepCost, WithoutDecodeRowsPrefillTakesAllItMay) {
+  EXPECT_EQ(StepCost(2.0, 16).prefill_rows(0, 512), 512);
+}
+
+TEST(StepCost, BeforeAnythingIsKnownItIsCautious) {
+  EXPECT_EQ(StepCost(2.0, 16).prefill_rows(10, 512), 16);
+}
+
+TEST(StepCost, PrefillFillsTheStretchAndNoMore) {
+  StepCost cost(2.0, 16);
+  cost.observe(10, 0, milliseconds(40));   // decode alone: 40 ms
+  cost.observe(10, 40, milliseconds(80));  // 40 rows of prefill: 40 ms more
+  EXPECT_EQ(cost.prefill_rows(10, 512), 40);
+}
+
+TEST(StepCost, APrefillAlwaysGetsItsFewestRows) {
+  StepCost cost(1.01, 16);
+  cost.observe(10, 0, milliseconds(40));
+  cost.observe(10, 40, milliseconds(400));
+  EXPECT_EQ(cost.prefill_rows(10, 512), 16);
+  EXPECT_EQ(cost.prefill_rows(10, 8), 8);
+}
+
+TEST(StepCost, FollowsAMachineThatGetsSlower) {
+  StepCost cost(2.0, 1);
+  cost.observe(10, 0, milliseconds(40));
+  for (int i = 0; i < 50; ++i) cost.observe(0, 100, milliseconds(100));
+  EXPECT_NEAR(cost.prefill_rows(10, 512), 40, 1);
+  for (int i = 0; i < 50; ++i) cost.observe(0, 100, milliseconds(400));
+  EXPECT_NEAR(cost.prefill_rows(10, 512), 10, 1);
+}
+
+}  // namespace
+}  // namespace sluice
