@@ -1,0 +1,32 @@
+// The loads of wire_load. Each prints one line of JSON and returns an exit code.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+namespace grpc {
+class Channel;
+}
+
+namespace bench {
+
+struct Load {
+  std::shared_ptr<grpc::Channel> channel;
+  int streams = 400;
+  int max_tokens = 100;
+  std::chrono::seconds duration{10};
+  bool chat =
+      false;  // each request a question of its own, answered greedily and past the model's end
+};
+
+// Keeps `streams` requests running over one Attach call for the duration; counts tokens and
+// messages.
+int attach(const Load& load);
+// The same with one Generate call for each request, or (chat) with questions for a real model.
+int generate(const Load& load);
+// Opens `streams` requests that never end, says so once each of them is admitted, and holds them
+// until standard input closes.
+int hold_attach(const Load& load);
+int hold_generate(const Load& load);
+
+}  // namespace bench
