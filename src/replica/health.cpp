@@ -1,0 +1,199 @@
+#include "replica/health.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/mutex.h"
+#include "health.grpc.pb.h"
+
+namespace sluice {
+namespace {
+
+namespace v1 = grpc::health::v1;
+using ServingStatus = v1::HealthCheckResponse::ServingStatus;
+
+ServingStatus to_status(bool serving) noexcept {
+  return serving ? v1::HealthCheckResponse::SERVING : v1::HealthCheckResponse::NOT_SERVING;
+}
+
+}  // namespace
+
+class HealthService::Service final : public v1::Health::CallbackService {
+ public:
+  class Watcher;
+
+  explicit Service(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request,
+                                  v1::HealthCheckResponse* response) noexcept override;
+  grpc::ServerWriteReactor<v1::HealthCheckResponse>* Watch(grpc::CallbackServerContext* call,
+                                                           const v1::HealthCheckRequest* request) noexcept override;
+
+  [[nodiscard]] bool knows(const std::string& name) const {
+    return name.empty() || std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+  [[nodiscard]] bool serving() const noexcept EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return serving_;
+  }
+  void set_serving(bool serving) noexcept EXCLUDES(mutex_);
+  void end_watches() noexcept EXCLUDES(mutex_);
+  void forget(Watcher* watcher) noexcept EXCLUDES(mutex_);
+
+ private:
+  using Watchers = std::set<std::shared_ptr<Watcher>>;
+
+  const std::vector<std::string> names_;
+  mutable Mutex mutex_;
+  bool serving_ GUARDED_BY(mutex_) = false;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  Watchers watchers_ GUARDED_BY(mutex_);
+};
+
+// One Watch call. What to do next is decided under the lock and done outside of it: while `busy_`, nobody else starts anything,
+// and the call is not done before the last thing started, its Finish.
+class HealthService::Service::Watcher final : public grpc::ServerWriteReactor<v1::HealthCheckResponse> {
+ public:
+  explicit Watcher(Service& service) : service_(service) {}
+
+  void show(ServingStatus status) noexcept EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      wanted_ = status;
+    }
+    advance();
+  }
+
+  void end(grpc::Status how) noexcept EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      if (!end_) end_ = std::move(how);
+    }
+    advance();
+  }
+
+ private:
+  void advance() noexcept EXCLUDES(mutex_) {
+    bool finish = false;
+    grpc::Status how;
+    {
+      const MutexLock lock(mutex_);
+      if (busy_) return;
+      if (end_) {
+        finish = true;
+        how = *end_;
+      } else if (wanted_ != sent_) {
+        sent_ = wanted_;
+        message_.set_status(*wanted_);
+      } else {
+        return;
+      }
+      busy_ = true;
+    }
+    if (finish) {
+      Finish(std::move(how));
+    } else {
+      StartWrite(&message_);
+    }
+  }
+
+  void OnWriteDone(bool ok) noexcept override {
+    {
+      const MutexLock lock(mutex_);
+      busy_ = false;
+      if (!ok && !end_) end_ = grpc::Status::CANCELLED;
+    }
+    advance();
+  }
+  void OnCancel() noexcept override { end(grpc::Status::CANCELLED); }
+  void OnDone() noexcept override { service_.forget(this); }
+
+  Service& service_;
+  v1::HealthCheckResponse message_;  // written by whoever is busy
+  Mutex mutex_;
+  bool busy_ GUARDED_BY(mutex_) = false;
+  std::optional<ServingStatus> wanted_ GUARDED_BY(mutex_);
+  std::optional<ServingStatus> sent_ GUARDED_BY(mutex_);
+  std::optional<grpc::Status> end_ GUARDED_BY(mutex_);
+};
+
+namespace {
+
+const grpc::Status kEnded{grpc::StatusCode::UNAVAILABLE, "the server is shutting down"};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* HealthService::Service::Check(grpc::CallbackServerContext* call,
+                                                        const v1::HealthCheckRequest* request,
+                                                        v1::HealthCheckResponse* response) noexcept {
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  if (knows(request->service())) {
+    response->set_status(to_status(serving()));
+    reactor->Finish(grpc::Status::OK);
+  } else {
+    reactor->Finish({grpc::StatusCode::NOT_FOUND, "this server has no such service"});
+  }
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::HealthCheckResponse>* HealthService::Service::Watch(
+    grpc::CallbackServerContext*, const v1::HealthCheckRequest* request) noexcept {
+  auto watcher = std::make_shared<Watcher>(*this);
+  bool serving = false;
+  bool ended = false;
+  {
+    const MutexLock lock(mutex_);
+    watchers_.insert(watcher);
+    serving = serving_;
+    ended = ended_;
+  }
+  if (ended) {
+    watcher->end(kEnded);
+  } else if (!knows(request->service())) {
+    watcher->show(v1::HealthCheckResponse::SERVICE_UNKNOWN);
+  } else {
+    watcher->show(to_status(serving));
+  }
+  return watcher.get();
+}
+
+void HealthService::Service::set_serving(bool serving) noexcept {
+  Watchers watchers;
+  {
+    const MutexLock lock(mutex_);
+    if (serving_ == serving) return;
+    serving_ = serving;
+    watchers = watchers_;
+  }
+  for (const auto& watcher : watchers) watcher->show(to_status(serving));
+}
+
+void HealthService::Service::end_watches() noexcept {
+  Watchers watchers;
+  {
+    const MutexLock lock(mutex_);
+    ended_ = true;
+    watchers = watchers_;
+  }
+  for (const auto& watcher : watchers) watcher->end(kEnded);
+}
+
+void HealthService::Service::forget(Watcher* watcher) noexcept {
+  std::shared_ptr<Watcher> last;  // destroyed after the lock is released
+  const MutexLock lock(mutex_);
+  const auto found = std::find_if(watchers_.begin(), watchers_.end(), [&](const auto& one) { return one.get() == watcher; });
+  if (found == watchers_.end()) return;
+  last = *found;
+  watchers_.erase(found);
+}
+
+HealthService::HealthService(std::vector<std::string> services) : service_(std::make_unique<Service>(std::move(services))) {}
+HealthService::~HealthService() = default;
+grpc::Service& HealthService::service() noexcept { return *service_; }
+void HealthService::set_serving(bool serving) noexcept { service_->set_serving(serving); }
+bool HealthService::serving() const noexcept { return service_->serving(); }
+void HealthService::end_watches() noexcept { service_->end_watches(); }
+
+}  // namespace sluice

@@ -1,0 +1,38 @@
+// HealthService: grpc.health.v1, for the server as a whole ("") and each service by name; all share one state, NOT_SERVING at first.
+// gRPC's own default service begins as SERVING and has no descriptor, so that it can't be seen by reflection.
+// Open without a key. Bounded: one message in flight for each Watch; Watches by --max-concurrent-streams.
+// Thread: any.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace grpc {
+class Service;
+}
+
+namespace sluice {
+
+class HealthService {
+ public:
+  explicit HealthService(std::vector<std::string> services);
+  // After the server's end.
+  ~HealthService();
+  HealthService(const HealthService&) = delete;
+  HealthService& operator=(const HealthService&) = delete;
+
+  [[nodiscard]] grpc::Service& service() noexcept;
+
+  void set_serving(bool serving) noexcept;
+  [[nodiscard]] bool serving() const noexcept;
+
+  // Ends every Watch, also those to come, with UNAVAILABLE: a server that is to stop would wait for them.
+  void end_watches() noexcept;
+
+ private:
+  class Service;
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,133 @@
+#include "replica/key_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <system_error>
+
+#include "base/concat.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+tl::unexpected<Error> unwritable(const fs::path& path) {
+  return fail(Code::kUnavailable, concat("can't write ", path.string(), " (--api-keys): ", std::strerror(errno)));
+}
+
+Result<std::string> read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Code::kNotFound, concat("can't read ", path.string(), " (--api-keys)"));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<void> replace_text(const fs::path& path, const std::string& text) {
+  std::string scratch = path.string() + ".XXXXXX";
+  const Descriptor file(::mkstemp(scratch.data()));  // mode 0600
+  if (file.get() < 0) return unwritable(path);
+  const auto size = static_cast<ssize_t>(text.size());
+  if (::write(file.get(), text.data(), text.size()) != size || ::fsync(file.get()) != 0 ||
+      ::rename(scratch.c_str(), path.c_str()) != 0) {
+    auto failure = unwritable(path);
+    ::unlink(scratch.c_str());
+    return failure;
+  }
+  return {};
+}
+
+// Reads the text, changes it and writes it back while nobody else does. A lock on the folder leaves no lock file behind.
+Result<void> edit(const std::string& given, bool make, const std::function<Result<void>(std::string&)>& change) {
+  std::error_code error;
+  const bool exists = fs::exists(given, error);
+  const fs::path path = exists ? fs::canonical(given, error) : fs::absolute(given, error);  // keeps a symbolic link one
+  const Descriptor folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (error || folder.get() < 0 || ::flock(folder.get(), LOCK_EX) != 0) return unwritable(given);
+
+  auto text = read_text(path);
+  if (!text && make && !fs::exists(path, error)) text = std::string{};
+  if (!text) return tl::unexpected(std::move(text.error()));
+  auto parsed = parse_keys(*text);
+  if (!parsed) return invalid(concat(given, " (--api-keys): ", parsed.error().message));
+  if (auto changed = change(*text); !changed) return changed;
+  return replace_text(path, *text);
+}
+
+std::string to_hex(const Sha256& hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const auto byte : hash) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> add_key(const std::string& path, const std::string& name) {
+  const std::string key = make_key();
+  const auto added = edit(path, true, [&](std::string& text) -> Result<void> {
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    text += concat(name, ' ', to_hex(sha256(key)), '\n');
+    if (auto parsed = parse_keys(text); !parsed) {
+      return invalid(concat("--name is taken, or is not 1 to 64 of A-Z a-z 0-9 . _ - (", parsed.error().message, ")"));
+    }
+    return {};
+  });
+  if (!added) return tl::unexpected(added.error());
+  return key;
+}
+
+Result<void> revoke_key(const std::string& path, const std::string& name) {
+  return edit(path, false, [&](std::string& text) -> Result<void> {
+    std::istringstream lines(text);
+    std::string kept;
+    std::string line;
+    bool found = false;
+    while (std::getline(lines, line)) {
+      std::string first;
+      std::istringstream(line) >> first;
+      if (first == name) {
+        found = true;
+      } else {
+        kept += line + '\n';
+      }
+    }
+    if (!found || name.empty()) return fail(Code::kNotFound, concat("no key of that --name in ", path, " (--api-keys)"));
+    text = std::move(kept);
+    return {};
+  });
+}
+
+Result<std::vector<ApiKey>> list_keys(const std::string& path) {
+  auto text = read_text(path);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  auto keys = parse_keys(*text);
+  if (!keys) return invalid(concat(path, " (--api-keys): ", keys.error().message));
+  return keys;
+}
+
+}  // namespace sluice

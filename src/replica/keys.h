@@ -1,0 +1,78 @@
+// KeyRing: the API keys that may call, from a file that holds a name and the SHA-256 of each key, never a key itself.
+// File: one `name sha256hex` a line; blank lines and lines that begin with # are skipped. A file that can't be read or parsed
+// any more leaves the keys as they were and is logged.
+// Bounded by kMaxKeys, for each bearer is compared with all of them, in constant time.
+// Thread: accepts and required any; refresh one at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mutex.h"
+#include "replica/file_version.h"
+
+namespace sluice {
+
+using Sha256 = std::array<std::uint8_t, 32>;
+
+struct ApiKey {
+  std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ -
+  Sha256 hash{};
+};
+
+inline constexpr std::size_t kMaxKeys = 10'000;
+
+[[nodiscard]] Sha256 sha256(std::string_view text) noexcept;
+
+// Errors: kInvalidArgument, with the line's number and none of its text.
+[[nodiscard]] Result<std::vector<ApiKey>> parse_keys(std::string_view text);
+
+// A new key of 256 random bits, as text.
+[[nodiscard]] std::string make_key();
+
+class KeyRing {
+ public:
+  // Without a file: nobody needs a key.
+  KeyRing();
+  ~KeyRing();
+  KeyRing(const KeyRing&) = delete;
+  KeyRing& operator=(const KeyRing&) = delete;
+
+  // Errors: kNotFound, kInvalidArgument; they name the file and --api-keys.
+  [[nodiscard]] static Result<std::unique_ptr<KeyRing>> load(const std::string& path);
+
+  // Whether a call needs a key at all.
+  [[nodiscard]] bool required() const noexcept { return required_; }
+
+  // `bearer`: what follows "Bearer " in the metadata key `authorization`.
+  [[nodiscard]] bool accepts(std::string_view bearer) const noexcept EXCLUDES(mutex_);
+
+  // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and never shown.
+  [[nodiscard]] const std::string& own_key() const noexcept { return own_key_; }
+
+  // Reads the file again if it changed since the last time. True if there are other keys now.
+  bool refresh() noexcept EXCLUDES(mutex_);
+
+ private:
+  struct Content {
+    FileVersion version;
+    std::vector<ApiKey> keys;
+  };
+  [[nodiscard]] static Result<Content> read(const std::string& path);
+
+  std::string path_;
+  bool required_ = false;
+  std::string own_key_;
+  Sha256 own_hash_;
+  FileVersion seen_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const std::vector<ApiKey>> keys_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice

@@ -1,0 +1,26 @@
+// ListenAddress: HOST:PORT as --listen and --metrics-listen take it, and whether a server can listen there.
+// Thread: any (values).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace sluice {
+
+struct ListenAddress {
+  std::string host;  // name or address; IPv6 without its brackets
+  int port = 0;      // 0: any free one
+
+  // HOST:PORT, with brackets around an IPv6 address.
+  [[nodiscard]] std::string text() const;
+};
+
+// Errors name `flag`.
+[[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view flag);
+
+// Binds each of the host's addresses for a moment. gRPC says no more than that it failed, and is content with one of several.
+[[nodiscard]] Result<void> check_can_listen(const ListenAddress& address, std::string_view flag);
+
+}  // namespace sluice
