@@ -75,11 +75,7 @@ void check_prefills(const PlanState& state, const Owed& running, const Owed& wai
         "the oldest prefill gets its quarter");
 }
 
-}  // namespace
-}  // namespace sluice
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sluice;
+void check(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   PlanBudgets budgets;
   budgets.step_tokens = static_cast<std::int32_t>(input.number(600));
@@ -97,5 +93,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         "a step holds its budget of rows");
   check_decodes(running, to_running, budgets);
   check_prefills(state, to_running, to_waiting, budgets);
+}
+
+}  // namespace
+}  // namespace sluice
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sluice::check(data, size);
   return 0;
 }

@@ -49,11 +49,7 @@ std::size_t naive_held(std::string_view text, const std::vector<std::string>& st
   return held;
 }
 
-}  // namespace
-}  // namespace sluice
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sluice;
+void check(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kMostText = 512;  // the naive search is cubic
   fuzz::Input input(data, std::min(size, kMostText));
   std::vector<std::string> stops(input.number(4));
@@ -75,11 +71,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       CHECK(stops[*matched] == stops[expected->stop],
             "the first to be complete, the longest of two");
       CHECK(out == text.substr(0, expected->begin), "all before the stop string, and none of it");
-      return 0;
+      return;
     }
     CHECK(out == text.substr(0, text.size() - naive_held(text, stops)), "no byte is held in vain");
   }
   matcher.flush(out);
   CHECK(out == text, "without a match not a byte is missing");
+}
+
+}  // namespace
+}  // namespace sluice
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sluice::check(data, size);
   return 0;
 }

@@ -45,11 +45,7 @@ void check_cut(std::string_view text, std::size_t cut) {
   }
 }
 
-}  // namespace
-}  // namespace sluice
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sluice;
+void check(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(size == 0 ? "" : reinterpret_cast<const char*>(data), size);
   const std::optional<std::size_t> invalid = find_invalid_utf8(text);
   CHECK(!invalid == naive_valid(text), "both agree on what is valid");
@@ -59,5 +55,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           "nothing before the named byte is at fault");
   }
   for (std::size_t cut = 0; cut <= size; ++cut) check_cut(text, cut);
+}
+
+}  // namespace
+}  // namespace sluice
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sluice::check(data, size);
   return 0;
 }

@@ -56,17 +56,13 @@ void check_accepted(const GenerationRequest& request) {
   CHECK(bytes <= kModel.context_tokens * kModel.longest_piece, "a prompt could fit");
 }
 
-}  // namespace
-}  // namespace sluice
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sluice;
+void check(const std::uint8_t* data, std::size_t size) {
   inference::GenerateRequest request;
-  if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
+  if (!request.ParseFromArray(data, static_cast<int>(size))) return;
   Result<GenerationRequest> taken = from_wire(std::move(request));
   if (!taken) {
     check_error(taken.error());
-    return 0;
+    return;
   }
   // Few inputs would name the model; what lies behind is to be reached by all.
   if (taken->model.empty()) taken->model = "local";
@@ -76,5 +72,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     check_error(valid.error());
   }
+}
+
+}  // namespace
+}  // namespace sluice
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sluice::check(data, size);
   return 0;
 }
