@@ -1,0 +1,144 @@
+#include "tools/chat_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/concat.h"
+#include "contract/limits.h"
+#include "tools/mime_type.h"
+
+namespace sluice {
+namespace {
+
+Result<std::string> read_file(const std::string& path, std::string_view flag) {
+  const auto unreadable = [&] {
+    return invalid(concat(flag, " ", path, ": the file can't be read"));
+  };
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return unreadable();
+  const std::uintmax_t most = Limits{}.max_message_bytes;
+  if (size > most) {
+    return invalid(concat(flag, " ", path, " has ", size, " bytes; a message holds ", most));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return unreadable();
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return unreadable();
+  return bytes;
+}
+
+// The first line of the file. What can't stand in a gRPC header would abort the call far from here.
+Result<std::string> read_key(const std::string& path) {
+  Result<std::string> key = read_file(path, "--api-key-file");
+  if (!key) return key;
+  key->resize(std::min(key->find_first_of("\r\n"), key->size()));
+  const bool printable =
+      std::all_of(key->begin(), key->end(), [](char c) { return c > ' ' && c < 0x7F; });
+  if (key->empty() || !printable) {
+    return invalid(concat("--api-key-file ", path, ": its first line is not a key"));
+  }
+  return key;
+}
+
+struct Paths {
+  std::vector<std::string> files;
+  std::string api_key;
+  std::string tls_authority;
+  std::string tls_certificate;
+  std::string tls_key;
+};
+
+Result<std::optional<TlsPem>> read_tls(const Paths& paths) {
+  if (paths.tls_certificate.empty() != paths.tls_key.empty()) {
+    return invalid("--tls-cert and --tls-key need each other");
+  }
+  if (paths.tls_authority.empty()) {
+    if (!paths.tls_key.empty()) return invalid("--tls-cert and --tls-key need --tls-ca");
+    return std::nullopt;
+  }
+  TlsPem tls;
+  const std::tuple<const std::string&, std::string_view, std::string&> files[] = {
+      {paths.tls_authority, "--tls-ca", tls.authority},
+      {paths.tls_certificate, "--tls-cert", tls.certificate},
+      {paths.tls_key, "--tls-key", tls.key},
+  };
+  for (const auto& [path, flag, content] : files) {
+    if (path.empty()) continue;
+    Result<std::string> read = read_file(path, flag);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    content = std::move(*read);
+  }
+  return tls;
+}
+
+Result<void> read_files(const Paths& paths, ChatOptions& options) {
+  for (const std::string& path : paths.files) {
+    Result<std::string> bytes = read_file(path, "--file");
+    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    const std::string_view type = mime_type_of(path, *bytes);
+    options.files.push_back({std::move(*bytes), std::string(type)});
+  }
+  if (!paths.api_key.empty()) {
+    Result<std::string> key = read_key(paths.api_key);
+    if (!key) return tl::unexpected(std::move(key.error()));
+    options.api_key = std::move(*key);
+  }
+  Result<std::optional<TlsPem>> tls = read_tls(paths);
+  if (!tls) return tl::unexpected(std::move(tls.error()));
+  options.tls = std::move(*tls);
+  return {};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+}  // namespace
+
+Result<ChatCommand> parse_chat_options(int argc, char** argv) {
+  ChatOptions options;
+  Paths paths;
+  std::vector<std::string> words;
+  std::optional<double> timeout_seconds;
+  CLI::App app("A chat over gRPC. Without a prompt, here or on a piped stdin: a conversation.",
+               "sluice chat");
+  app.add_option("prompt", words, "The prompt: prints its answer and ends");
+  app.add_option("--server", options.server,
+                 "HOST:PORT of a replica. Default: 127.0.0.1:50051 if one answers there, otherwise "
+                 "the default model, served in this process");
+  app.add_option("--model", options.model, "Name of the model")->capture_default_str();
+  app.add_option("--system", options.system, "What the model is told before the conversation");
+  app.add_option("--file", paths.files, "Sends this file with the first prompt; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--temperature", options.temperature, "0 (greedy) to 2");
+  app.add_option("--top-p", options.top_p, "Nucleus sampling, above 0 to 1");
+  app.add_option("--max-tokens", options.max_tokens, "Longest answer, in tokens");
+  app.add_option("--seed", options.seed, "Seed of the sampling");
+  app.add_option("--timeout", timeout_seconds, "Seconds that an answer may take")
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("--api-key-file", paths.api_key, "File whose first line is the key");
+  app.add_option("--tls-ca", paths.tls_authority, "PEM file of the authority; turns TLS on");
+  app.add_option("--tls-cert", paths.tls_certificate, "PEM file of this client's certificate");
+  app.add_option("--tls-key", paths.tls_key, "PEM file of its key");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ChatCommand{std::nullopt, app.exit(error) == 0 ? 0 : 1};
+  }
+  if (timeout_seconds) {
+    options.timeout = std::chrono::milliseconds{static_cast<std::int64_t>(*timeout_seconds * 1000)};
+  }
+  if (!words.empty()) options.prompt = joined(words);
+  if (auto read = read_files(paths, options); !read) return tl::unexpected(read.error());
+  return ChatCommand{std::move(options)};
+}
+
+}  // namespace sluice

@@ -1,0 +1,47 @@
+// ChatOptions: what the command line of `sluice chat` says, with the files it names read.
+// Thread: any (values).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "contract/generation.h"
+
+namespace sluice {
+
+struct TlsPem {  // their content, PEM
+  std::string authority;
+  std::string certificate;
+  std::string key;
+};
+
+struct ChatOptions {
+  std::optional<std::string> server;  // absent: the default address, or a model in this process
+  std::string model = "local";
+  std::string system;
+  std::vector<Part> files;  // sent with the first prompt
+  std::optional<std::string> prompt;
+  std::optional<float> temperature;
+  std::optional<float> top_p;
+  std::optional<std::int32_t> max_tokens;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::chrono::milliseconds> timeout;  // of each answer
+  std::string api_key;
+  std::optional<TlsPem> tls;
+};
+
+// What parsing found: options, or that there is nothing more to do (--help was answered, or a flag
+// was wrong and said so).
+struct ChatCommand {
+  std::optional<ChatOptions> options;
+  int exit_code = 0;
+};
+
+// Errors: a file that can't be read, or that no message could hold; flags that need each other.
+[[nodiscard]] Result<ChatCommand> parse_chat_options(int argc, char** argv);
+
+}  // namespace sluice
