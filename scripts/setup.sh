@@ -96,6 +96,9 @@ need_sources() {
   fi
 }
 
+# Clones in different folders find each other's objects.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
+
 # build PRESET TARGET…: configures where that is due, then builds. Ninja's own progress is shown where there is work to do.
 build() {
   local preset=$1 tree=build/$1

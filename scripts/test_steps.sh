@@ -46,7 +46,7 @@ go_is_new_enough() {
   printf '%s\n' "$wanted" "${have#go}" | sort --check=quiet --version-sort
 }
 
-own_sources() { find src fuzz \( -name '*.cpp' -o -name '*.h' \) -print | sort; }
+own_sources() { find src fuzz bench \( -name '*.cpp' -o -name '*.h' \) -print | sort; }
 
 step_format() {
   local file

@@ -50,8 +50,7 @@ def main() -> int:
     entries = [
         entry
         for entry in json.loads((tree / "compile_commands.json").read_text())
-        if pathlib.Path(entry["file"]).is_relative_to(ROOT / "src")
-        or pathlib.Path(entry["file"]).is_relative_to(ROOT / "fuzz")
+        if any(pathlib.Path(entry["file"]).is_relative_to(ROOT / folder) for folder in ("src", "fuzz", "bench"))
     ]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
