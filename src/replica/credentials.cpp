@@ -119,6 +119,15 @@ Result<TlsIdentity> read_identity(const TlsFiles& files) {
   return identity;
 }
 
+std::string leaf_certificate(const std::string& pem) {
+  const Certificate certificate = parse_certificate(pem);
+  const Bio bio(BIO_new(BIO_s_mem()), &BIO_free);
+  if (!certificate || PEM_write_bio_X509(bio.get(), certificate.get()) != 1) return {};
+  char* text = nullptr;
+  const auto size = BIO_get_mem_data(bio.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
 ServerTls::ServerTls(const TlsFiles& files, const Versions& seen, TlsIdentity identity)
     : files_(files), seen_(seen), identity_(std::make_shared<const TlsIdentity>(std::move(identity))) {}
 

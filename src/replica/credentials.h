@@ -35,6 +35,9 @@ struct TlsIdentity {
 // Errors name the file, the flag and what is wrong.
 [[nodiscard]] Result<TlsIdentity> read_identity(const TlsFiles& files);
 
+// The first certificate of a PEM text, as OpenSSL writes it.
+[[nodiscard]] std::string leaf_certificate(const std::string& pem);
+
 class ServerTls {
  public:
   [[nodiscard]] static Result<std::unique_ptr<ServerTls>> load(const TlsFiles& files);

@@ -39,6 +39,7 @@ class HealthService::Service final : public v1::Health::CallbackService {
     return serving_;
   }
   void set_serving(bool serving) noexcept EXCLUDES(mutex_);
+  void retire() noexcept EXCLUDES(mutex_);
   void end_watches() noexcept EXCLUDES(mutex_);
   void forget(Watcher* watcher) noexcept EXCLUDES(mutex_);
 
@@ -48,6 +49,7 @@ class HealthService::Service final : public v1::Health::CallbackService {
   const std::vector<std::string> names_;
   mutable Mutex mutex_;
   bool serving_ GUARDED_BY(mutex_) = false;
+  bool retired_ GUARDED_BY(mutex_) = false;
   bool ended_ GUARDED_BY(mutex_) = false;
   Watchers watchers_ GUARDED_BY(mutex_);
 };
@@ -163,11 +165,19 @@ void HealthService::Service::set_serving(bool serving) noexcept {
   Watchers watchers;
   {
     const MutexLock lock(mutex_);
-    if (serving_ == serving) return;
+    if (serving_ == serving || (serving && retired_)) return;
     serving_ = serving;
     watchers = watchers_;
   }
   for (const auto& watcher : watchers) watcher->show(to_status(serving));
+}
+
+void HealthService::Service::retire() noexcept {
+  {
+    const MutexLock lock(mutex_);
+    retired_ = true;
+  }
+  set_serving(false);
 }
 
 void HealthService::Service::end_watches() noexcept {
@@ -193,6 +203,7 @@ HealthService::HealthService(std::vector<std::string> services) : service_(std::
 HealthService::~HealthService() = default;
 grpc::Service& HealthService::service() noexcept { return *service_; }
 void HealthService::set_serving(bool serving) noexcept { service_->set_serving(serving); }
+void HealthService::retire() noexcept { service_->retire(); }
 bool HealthService::serving() const noexcept { return service_->serving(); }
 void HealthService::end_watches() noexcept { service_->end_watches(); }
 

@@ -27,6 +27,9 @@ class HealthService {
   void set_serving(bool serving) noexcept;
   [[nodiscard]] bool serving() const noexcept;
 
+  // NOT_SERVING from now on, whatever set_serving says.
+  void retire() noexcept;
+
   // Ends every Watch, also those to come, with UNAVAILABLE: a server that is to stop would wait for them.
   void end_watches() noexcept;
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <future>
 #include <memory>
 #include <string>
@@ -72,7 +71,6 @@ tl::unexpected<Error> broken(std::string promise) {
   return fail(Code::kInternal, concat("self-proof: ", promise, "; not started"));
 }
 
-// Waits without a sleep that a test could not see: nothing but the time ends it.
 void pause(std::chrono::milliseconds time) {
   SystemClock clock;
   Mutex mutex;
@@ -146,7 +144,7 @@ Result<void> prove_tls(int port, const ServerTls& tls) {
   const bool greeted = client.greeted();
   const std::string shown = client.server_certificate();
   if (shown.empty()) return broken("no TLS handshake is possible with --tls-cert and --tls-key");
-  if (tls.current()->certificate.find(shown) == std::string::npos) {
+  if (shown != leaf_certificate(tls.current()->certificate)) {
     return broken("the server shows another certificate than that of --tls-cert");
   }
   if (tls.asks_clients() && greeted) return broken("a client without a certificate is served (--tls-client-ca)");

@@ -1,0 +1,235 @@
+#include "replica/replica.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/ext/channelz_service_plugin.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/concat.h"
+#include "base/gate.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "engine/engine.h"
+#include "inference.grpc.pb.h"
+#include "replica/context.h"
+#include "replica/embed_queue.h"
+#include "replica/health.h"
+#include "replica/keeper.h"
+#include "replica/keys.h"
+#include "replica/listen_address.h"
+#include "replica/preparer.h"
+#include "replica/process.h"
+#include "replica/reflection.h"
+#include "replica/replica_metrics.h"
+#include "replica/self_proof.h"
+#include "replica/service.h"
+#include "scheduler/admission.h"
+#include "scheduler/engine_loop.h"
+#include "stream/delivery.h"
+#include "stream/doorbell.h"
+
+namespace sluice {
+namespace {
+
+// A server that stops waits this long for calls that are not requests (Watch, Attach without requests, reflection).
+constexpr std::chrono::milliseconds kOtherCalls{200};
+
+ServedModel served(const EngineInfo& info) {
+  return {info.model, info.context_tokens, info.vocabulary, info.longest_piece};
+}
+
+Result<std::unique_ptr<KeyRing>> load_keys(const std::string& file) {
+  if (file.empty()) return std::make_unique<KeyRing>();
+  return KeyRing::load(file);
+}
+
+Result<std::unique_ptr<ServerTls>> load_tls(const TlsFiles& files) {
+  if (!files.enabled()) return std::unique_ptr<ServerTls>();
+  return ServerTls::load(files);
+}
+
+}  // namespace
+
+// Everything, in the order in which it is made; what is below may use what is above.
+class Replica::Parts {
+ public:
+  Parts(std::unique_ptr<Engine> given_engine, ReplicaOptions given_options, ListenAddress address,
+        std::unique_ptr<KeyRing> given_keys, std::unique_ptr<ServerTls> given_tls)
+      : options(std::move(given_options)),
+        listen(std::move(address)),
+        engine(std::move(given_engine)),
+        keys(std::move(given_keys)),
+        tls(std::move(given_tls)) {}
+
+  ~Parts() {
+    keeper.reset();
+    loop.request_stop();
+    if (engine_thread.joinable()) engine_thread.join();
+    server.reset();
+  }
+
+  [[nodiscard]] Result<void> serve_metrics();
+  [[nodiscard]] Result<void> listen_and_serve();
+  [[nodiscard]] bool wanted(Switch given) const noexcept {
+    return given == Switch::kOn || (given == Switch::kAuto && !keys->required());
+  }
+  void stop_server() noexcept EXCLUDES(server_mutex);
+
+  const ReplicaOptions options;
+  ListenAddress listen;
+  std::string metrics_address = "off";
+  const std::unique_ptr<Engine> engine;
+  const std::unique_ptr<KeyRing> keys;
+  const std::unique_ptr<ServerTls> tls;  // null without TLS
+
+  SystemClock clock;
+  Metrics metrics;
+  ReplicaMetrics replica_metrics{metrics};
+  ProcessMetrics process{metrics, SLUICE_VERSION, engine->info().kind, engine->info().model};
+  Doorbell doorbell{clock};
+  Admission admission{options.limits, clock, doorbell, metrics};
+  Delivery delivery;
+  EngineLoop loop{*engine, admission, doorbell, delivery, clock, metrics, options.limits};
+  Preparer preparer{*engine, admission, clock, served(engine->info()), replica_metrics};
+  EmbedQueue embed_queue{*engine, clock, options.limits, served(engine->info()), replica_metrics};
+  Gate calls;
+
+  std::unique_ptr<Keeper> keeper;
+  const ReplicaContext context{
+      *engine,   admission, preparer, embed_queue, clock, options.limits, *keys, replica_metrics, calls, served(engine->info()),
+      [this](auto grace) {
+        keeper->begin_drain(grace.value_or(options.limits.drain_grace));
+        return static_cast<std::uint32_t>(calls.count());
+      }};
+  Services services{context};
+  HealthService health{{"inference.LLM", "inference.Replica"}};
+  std::unique_ptr<ReflectionService> reflection;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  Mutex server_mutex;  // a Drain may come before start() knows its server
+  std::unique_ptr<grpc::Server> server GUARDED_BY(server_mutex);
+  std::thread engine_thread;
+};
+
+Result<void> Replica::Parts::serve_metrics() {
+  if (options.metrics_listen == "off") return {};
+  auto address = parse_listen_address(options.metrics_listen, "--metrics-listen");
+  if (!address) return tl::unexpected(std::move(address.error()));
+  if (auto can = check_can_listen(*address, "--metrics-listen"); !can) return can;
+  auto port = metrics.serve(address->text());
+  if (!port) return tl::unexpected(std::move(port.error()));
+  address->port = *port;
+  metrics_address = address->text();
+  return {};
+}
+
+Result<void> Replica::Parts::listen_and_serve() {
+  if (auto can = check_can_listen(listen, "--listen"); !can) return can;
+  std::vector<std::string> names{"grpc.health.v1.Health", "inference.LLM", "inference.Replica"};
+  // gRPC makes this a matter of the process: each server that is built after it has channelz.
+  if (wanted(options.channelz)) {
+    grpc::channelz::experimental::InitChannelzService();
+    names.emplace_back("grpc.channelz.v1.Channelz");
+  }
+  grpc::ServerBuilder builder;
+  set_server_options(options.limits, options.transport, builder);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, wanted(options.channelz) ? 1 : 0);
+  builder.RegisterService(&services.llm());
+  builder.RegisterService(&services.replica());
+  builder.RegisterService(&health.service());
+  if (wanted(options.reflection)) {
+    names.emplace_back("grpc.reflection.v1.ServerReflection");
+    names.emplace_back("grpc.reflection.v1alpha.ServerReflection");
+    reflection = std::make_unique<ReflectionService>(std::move(names));
+    builder.RegisterService(&reflection->v1());
+    builder.RegisterService(&reflection->v1alpha());
+  }
+  credentials = tls ? tls->credentials() : grpc::InsecureServerCredentials();
+  builder.AddListeningPort(listen.text(), credentials, &listen.port);
+  auto started = builder.BuildAndStart();
+  if (!started || listen.port == 0) return fail(Code::kUnavailable, concat("can't listen on ", options.listen, " (--listen)"));
+  const MutexLock lock(server_mutex);
+  server = std::move(started);
+  return {};
+}
+
+void Replica::Parts::stop_server() noexcept {
+  grpc::Server* running = nullptr;
+  {
+    const MutexLock lock(server_mutex);
+    running = server.get();
+  }
+  if (running != nullptr) running->Shutdown(std::chrono::system_clock::now() + kOtherCalls);
+}
+
+Replica::Replica(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Replica::~Replica() = default;
+
+Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine, ReplicaOptions options) {
+  auto address = parse_listen_address(options.listen, "--listen");
+  if (!address) return tl::unexpected(std::move(address.error()));
+  auto keys = load_keys(options.api_keys);
+  if (!keys) return tl::unexpected(std::move(keys.error()));
+  auto tls = load_tls(options.tls);
+  if (!tls) return tl::unexpected(std::move(tls.error()));
+  if (auto proved = prove_server_options(options.limits, options.transport, tls->get(), &set_server_options); !proved) {
+    return tl::unexpected(std::move(proved.error()));
+  }
+
+  auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address), std::move(*keys), std::move(*tls));
+  Parts& parts = *made;
+  if (auto served = parts.serve_metrics(); !served) return tl::unexpected(std::move(served.error()));
+  parts.engine_thread = std::thread([&parts]() noexcept { parts.loop.run(); });
+  parts.keeper = std::make_unique<Keeper>(Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(),
+                                                          parts.health, parts.admission, parts.loop, parts.process, parts.calls,
+                                                          [&parts] { parts.stop_server(); }});
+  if (auto served = parts.listen_and_serve(); !served) return tl::unexpected(std::move(served.error()));
+  return std::unique_ptr<Replica>(new Replica(std::move(made)));
+}
+
+Result<void> Replica::warm_up() {
+  inference::GenerateRequest request;
+  request.set_model("local");
+  request.set_max_tokens(1);
+  request.set_temperature(0);
+  request.set_ignore_eos(true);
+  grpc::ClientContext call;
+  call.AddMetadata("authorization", concat("Bearer ", own_key()));
+  const auto stub = inference::LLM::NewStub(in_process_channel());
+  const auto stream = stub->Generate(&call, request);
+  inference::GenerateResponse response;
+  while (stream->Read(&response)) continue;
+  const grpc::Status status = stream->Finish();
+  if (!status.ok()) return fail(Code::kInternal, concat("the warm-up generation failed: ", status.error_message()));
+  if (response.completion_tokens() == 0) return fail(Code::kInternal, "the warm-up generation made no token");
+  parts_->keeper->set_warm();
+  return {};
+}
+
+std::string Replica::address() const { return parts_->listen.text(); }
+std::string Replica::metrics_address() const { return parts_->metrics_address; }
+
+std::uint32_t Replica::begin_drain(std::optional<std::chrono::milliseconds> grace) noexcept {
+  return parts_->context.start_drain(grace);
+}
+
+bool Replica::draining() const noexcept { return parts_->keeper->draining(); }
+void Replica::wait() noexcept { parts_->keeper->wait_drained(); }
+const std::string& Replica::own_key() const noexcept { return parts_->keys->own_key(); }
+
+std::shared_ptr<grpc::Channel> Replica::in_process_channel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  const MutexLock lock(parts_->server_mutex);
+  return parts_->server->InProcessChannel(arguments);
+}
+
+}  // namespace sluice
