@@ -198,6 +198,23 @@ def text_is_of_no_machine_and_no_day() -> Iterator[str]:
                     yield f"{file}:{line}: {why}"
 
 
+def every_bound_is_documented() -> Iterator[str]:
+    page = (ROOT / "docs/back_pressure.md").read_text(encoding="utf-8")
+    table = SRC / "contract/limit_table.h"
+    for line, text in numbered(table):
+        if (match := re.search(r'visit\("([a-z-]+)"', text)) and f"`--{match[1]}`" not in page:
+            yield f"{table}:{line}: --{match[1]} is not in docs/back_pressure.md"
+
+
+def every_metric_is_documented() -> Iterator[str]:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    for file in sources("*.cpp"):
+        for line, text in numbered(file):
+            for name in [] if is_test(file) else re.findall(r'"((?:sluice|process)_[a-z_]+)"', text):
+                if f"`{name}" not in page:
+                    yield f"{file}:{line}: {name} is not in docs/operations.md"
+
+
 RULES = [
     folders_include_only_what_the_design_allows,
     third_parties_stay_in_their_homes,
@@ -207,6 +224,8 @@ RULES = [
     files_hold_one_idea,
     functions_fit_a_screen,
     every_source_is_built,
+    every_bound_is_documented,
+    every_metric_is_documented,
     text_is_of_no_machine_and_no_day,
 ]
 
