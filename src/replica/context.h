@@ -1,6 +1,5 @@
-// ReplicaContext: what every call of the two gRPC services works with. Made once by Replica, which owns all of it and outlives
-// every call.
-// Thread: any.
+// ReplicaContext: what every call of the two gRPC services works with. Made once by Replica, which
+// owns all of it and outlives every call. Thread: any.
 #pragma once
 
 #include <chrono>
@@ -31,9 +30,11 @@ struct ReplicaContext {
   const Limits& limits;
   const KeyRing& keys;
   ReplicaMetrics& metrics;
-  Gate& calls;        // a pass for each request that a drain waits for: Generate, Embed, CountTokens, each Start of an Attach
+  Gate& calls;  // a pass for each request that a drain waits for: Generate, Embed, CountTokens,
+                // each Start of an Attach
   ServedModel model;  // its name is the engine's
-  // Starts a drain with this grace (absent: the configured one); returns how many requests are still to finish.
+  // Starts a drain with this grace (absent: the configured one); returns how many requests are
+  // still to finish.
   std::function<std::uint32_t(std::optional<std::chrono::milliseconds> grace)> start_drain;
 };
 

@@ -1,0 +1,121 @@
+#include "replica/call.h"
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <random>
+#include <string_view>
+
+#include "base/concat.h"
+#include "contract/wire.h"
+#include "replica/keys.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kMaxRequestIdBytes = 128;
+
+std::optional<std::string_view> metadata(const grpc::CallbackServerContext& call, const char* key) {
+  const auto& all = call.client_metadata();
+  const auto found = all.find(key);
+  if (found == all.end()) return std::nullopt;
+  return std::string_view(found->second.data(), found->second.size());
+}
+
+// The key in "Bearer KEY" (RFC 6750; the scheme in any case), or nothing.
+std::string_view bearer_in(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() < kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = authorization[i];
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower != kScheme[i]) return {};
+  }
+  return authorization.substr(kScheme.size());
+}
+
+bool is_request_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxRequestIdBytes &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
+
+std::string new_request_id() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::random_device random;
+  std::string id;
+  for (int word = 0; word < 4; ++word) {
+    std::uint32_t bits = random();
+    for (int digit = 0; digit < 8; ++digit, bits >>= 4) id += kDigits[bits & 0xF];
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing& keys) {
+  if (!keys.required()) return {};
+  const auto authorization = metadata(call, "authorization");
+  if (authorization && keys.accepts(bearer_in(*authorization))) return {};
+  return fail(Code::kUnauthenticated,
+              "no valid key: the metadata `authorization: Bearer KEY` must hold one");
+}
+
+std::string request_id_of(const grpc::CallbackServerContext& call) {
+  const auto given = metadata(call, "x-request-id");
+  return given && is_request_id(*given) ? std::string(*given) : new_request_id();
+}
+
+Result<std::optional<std::int32_t>> priority_of(const grpc::CallbackServerContext& call) {
+  const auto text = metadata(call, "openengine-priority");
+  if (!text) return std::nullopt;
+  std::int32_t priority = 0;
+  const char* const end = text->data() + text->size();
+  const auto [parsed, error] = std::from_chars(text->data(), end, priority);
+  if (error != std::errc() || parsed != end)
+    return invalid("the metadata openengine-priority must be an integer, -100 to 100");
+  return priority;
+}
+
+TimePoint deadline_of(const grpc::CallbackServerContext& call, const Clock& clock) {
+  constexpr std::chrono::hours kAsGoodAsForever{24 * 365};
+  const auto deadline = call.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return kForever;
+  const auto left = deadline - std::chrono::system_clock::now();
+  return left > kAsGoodAsForever ? kForever
+                                 : clock.now() + std::chrono::duration_cast<Duration>(left);
+}
+
+Result<void> check_message_bytes(std::size_t bytes, const Limits& limits) {
+  if (bytes <= limits.max_message_bytes) return {};
+  return fail(Code::kResourceExhausted,
+              concat("the request has ", bytes, " bytes, and --max-message-bytes is ",
+                     limits.max_message_bytes));
+}
+
+grpc::Status failed(grpc::CallbackServerContext& call, const Error& error,
+                    const std::string& request_id) {
+  if (!request_id.empty()) call.AddTrailingMetadata("x-request-id", request_id);
+  if (error.retry_after) {
+    const std::string wait = std::to_string(error.retry_after->count());
+    call.AddTrailingMetadata("grpc-retry-pushback-ms", wait);
+    call.AddTrailingMetadata("retry-after-ms", wait);
+  }
+  return to_grpc(error);
+}
+
+Error cancelled(TimePoint deadline, const Clock& clock) {
+  if (clock.now() >= deadline) return {Code::kDeadlineExceeded, "the call's deadline passed"};
+  return {Code::kCancelled, "the client cancelled the call"};
+}
+
+Error draining() {
+  return {Code::kUnavailable, "the server is shutting down and takes no new requests"};
+}
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+// What every call begins and ends with: the caller's key, request id, priority and deadline from
+// its metadata, the bound on a message, and the status with its trailing metadata. Thread: any, but
+// a call's metadata is only touched by whoever may send on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "contract/limits.h"
+
+namespace grpc {
+class CallbackServerContext;
+class Status;
+}  // namespace grpc
+
+namespace sluice {
+
+class KeyRing;
+
+// kUnauthenticated, with the same text for a missing and an unknown key.
+[[nodiscard]] Result<void> authenticate(const grpc::CallbackServerContext& call,
+                                        const KeyRing& keys);
+
+// Metadata `x-request-id`, if it is 1 to 128 of A-Z a-z 0-9 . _ -; otherwise a new one of ours.
+[[nodiscard]] std::string request_id_of(const grpc::CallbackServerContext& call);
+
+// Metadata `openengine-priority`, if there. kInvalidArgument if it is no integer; its range is
+// validate()'s business.
+[[nodiscard]] Result<std::optional<std::int32_t>> priority_of(
+    const grpc::CallbackServerContext& call);
+
+// The call's deadline on our clock; kForever if it has none.
+[[nodiscard]] TimePoint deadline_of(const grpc::CallbackServerContext& call, const Clock& clock);
+
+// kResourceExhausted if a request of `bytes` is over Limits::max_message_bytes.
+[[nodiscard]] Result<void> check_message_bytes(std::size_t bytes, const Limits& limits);
+
+// The status to finish a call with. Puts `x-request-id` (unless empty), and where the error knows
+// when to try again `grpc-retry-pushback-ms` and `retry-after-ms`, into the trailing metadata.
+[[nodiscard]] grpc::Status failed(grpc::CallbackServerContext& call, const Error& error,
+                                  const std::string& request_id = {});
+
+// What a call ends with that its client, or its deadline, has cancelled.
+[[nodiscard]] Error cancelled(TimePoint deadline, const Clock& clock);
+
+// What a call is refused with when its Gate is closed.
+[[nodiscard]] Error draining();
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// GenerateReactor: one Generate call. Its deltas are pulled from the token stream when no write is
+// out; those that come while one is out join. A cancelled call drops its StreamReader at once, in
+// whatever phase it is. Bounded: one message in flight, one token stream behind it
+// (Limits::stream_deltas, stream_bytes). While the request waits or the reader does not read,
+// nothing is sent: gRPC's keepalive alone keeps the connection, there are no empty messages.
+// Thread: gRPC's, the preparer's and delivery; a mutex orders them.
+#pragma once
+
+namespace grpc {
+class CallbackServerContext;
+template <class Response>
+class ServerWriteReactor;
+}  // namespace grpc
+namespace inference {
+class GenerateRequest;
+class GenerateResponse;
+}  // namespace inference
+
+namespace sluice {
+
+struct ReplicaContext;
+
+// The reactor of a new call; it owns itself until the call is done. Takes the request's contents.
+// `replica` outlives the call.
+[[nodiscard]] grpc::ServerWriteReactor<inference::GenerateResponse>* serve_generate(
+    const ReplicaContext& replica, grpc::CallbackServerContext& call,
+    inference::GenerateRequest&& request);
+
+}  // namespace sluice

@@ -1,0 +1,85 @@
+#include "replica/replica_metrics.h"
+
+#include <string>
+
+namespace sluice {
+namespace {
+
+struct NamedCode {
+  std::optional<Code> failure;
+  const char* name;
+};
+
+constexpr NamedCode kCodes[] = {
+    {std::nullopt, "OK"},
+    {Code::kCancelled, "CANCELLED"},
+    {Code::kInvalidArgument, "INVALID_ARGUMENT"},
+    {Code::kDeadlineExceeded, "DEADLINE_EXCEEDED"},
+    {Code::kNotFound, "NOT_FOUND"},
+    {Code::kPermissionDenied, "PERMISSION_DENIED"},
+    {Code::kResourceExhausted, "RESOURCE_EXHAUSTED"},
+    {Code::kUnimplemented, "UNIMPLEMENTED"},
+    {Code::kInternal, "INTERNAL"},
+    {Code::kUnavailable, "UNAVAILABLE"},
+    {Code::kUnauthenticated, "UNAUTHENTICATED"},
+};
+
+constexpr const char* kMethodNames[kMethods] = {"Generate", "Embed",     "CountTokens", "Attach",
+                                                "Describe", "WatchLoad", "Drain"};
+
+OutputMetrics output_metrics(Metrics& metrics, const char* method) {
+  const Metrics::Labels labels = {{"method", method}};
+  return {
+      .messages = metrics.counter("sluice_messages_sent_total", "gRPC messages with generated text",
+                                  labels),
+      .items = metrics.counter("sluice_responses_sent_total", "GenerateResponses in these messages",
+                               labels),
+      .tokens = metrics.counter("sluice_tokens_sent_total", "Tokens that these responses stand for",
+                                labels),
+      .bytes = metrics.counter("sluice_delta_bytes_sent_total", "Bytes of generated text", labels),
+      .first_seconds = metrics.histogram("sluice_first_response_seconds",
+                                         "From a request's arrival to its first response",
+                                         Metrics::seconds_bounds(), labels),
+  };
+}
+
+}  // namespace
+
+const char* method_name(Method method) noexcept {
+  return kMethodNames[static_cast<std::size_t>(method)];
+}
+
+ReplicaMetrics::ReplicaMetrics(Metrics& metrics)
+    : generate(output_metrics(metrics, "Generate")),
+      attach(output_metrics(metrics, "Attach")),
+      generate_open(
+          metrics.gauge("sluice_generate_calls_open", "Generate calls that have not ended")),
+      attach_open(metrics.gauge("sluice_attach_calls_open", "Attach calls that have not ended")),
+      attached_requests(
+          metrics.gauge("sluice_attached_requests", "Requests running on Attach calls")),
+      attached_refused(metrics.counter("sluice_attached_requests_refused_total",
+                                       "Starts refused by --max-attached-requests")),
+      preparing(
+          metrics.gauge("sluice_requests_preparing", "Requests waiting to be tokenised, or being")),
+      prepare_skipped(metrics.counter("sluice_prepare_skipped_total",
+                                      "Requests cancelled or expired before they were tokenised")),
+      embeds_queued(metrics.gauge("sluice_embeds_queued", "Embed calls waiting for the embedder")),
+      embeds_refused(metrics.counter("sluice_embeds_refused_total",
+                                     "Embed calls refused by --max-queued-embeds")) {
+  for (std::size_t method = 0; method < kMethods; ++method) {
+    for (const NamedCode& code : kCodes) {
+      calls_[method].push_back(
+          metrics.counter("sluice_calls_total", "Calls that ended, by method and status code",
+                          {{"method", kMethodNames[method]}, {"code", code.name}}));
+    }
+  }
+}
+
+void ReplicaMetrics::count_call(Method method, std::optional<Code> failure) noexcept {
+  std::vector<Counter>& counters = calls_[static_cast<std::size_t>(method)];
+  for (std::size_t i = 0; i < std::size(kCodes); ++i) {
+    if (kCodes[i].failure == failure) counters[i].add();
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,279 @@
+#include "replica/service.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replica/test_replica.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+using Invoke = std::function<grpc::Status(TestReplica&, grpc::ClientContext&)>;
+
+// Every method of both services, with a request that is served.
+std::vector<std::pair<std::string, Invoke>> every_method() {
+  return {
+      {"Generate",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         inference::GenerateRequest request;
+         request.set_model("local");
+         request.set_max_tokens(1);
+         const auto stream = replica.llm().Generate(&context, request);
+         inference::GenerateResponse response;
+         while (stream->Read(&response)) continue;
+         return stream->Finish();
+       }},
+      {"Embed",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         inference::EmbedRequest request;
+         request.set_model("local");
+         request.add_inputs("hi");
+         inference::EmbedResponse response;
+         return replica.llm().Embed(&context, request, &response);
+       }},
+      {"CountTokens",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         inference::CountTokensRequest request;
+         request.set_model("local");
+         inference::CountTokensResponse response;
+         return replica.llm().CountTokens(&context, request, &response);
+       }},
+      {"Attach",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         const auto stream = replica.replica().Attach(&context);
+         stream->WritesDone();
+         inference::StepBatch batch;
+         while (stream->Read(&batch)) continue;
+         return stream->Finish();
+       }},
+      {"Describe",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         inference::DescribeResponse response;
+         return replica.replica().Describe(&context, {}, &response);
+       }},
+      {"WatchLoad",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         const auto stream = replica.replica().WatchLoad(&context, {});
+         inference::Load load;
+         if (stream->Read(&load)) {
+           context.TryCancel();
+           static_cast<void>(stream->Finish());
+           return grpc::Status();
+         }
+         return stream->Finish();
+       }},
+      {"Drain",
+       [](TestReplica& replica, grpc::ClientContext& context) {
+         inference::DrainResponse response;
+         return replica.replica().Drain(&context, {}, &response);
+       }},
+  };
+}
+
+std::unique_ptr<KeyRing> key_ring(const std::string& key) {
+  const std::string path =
+      testing::TempDir() + "/keys." + std::to_string(std::hash<std::string>()(key));
+  std::ofstream file(path);
+  constexpr const char* kDigits = "0123456789abcdef";
+  file << "tester ";
+  for (const std::uint8_t byte : sha256(key)) file << kDigits[byte >> 4] << kDigits[byte & 15];
+  file << "\n";
+  file.close();
+  auto keys = KeyRing::load(path);
+  EXPECT_TRUE(keys) << keys.error().message;
+  return std::move(*keys);
+}
+
+TEST(Services, EveryMethodWantsAKeyAndMissingAndWrongReadTheSame) {
+  const std::string key = make_key();
+  TestReplica replica("", {}, key_ring(key));
+  replica.run_engine();
+  for (const auto& [name, invoke] : every_method()) {
+    std::vector<std::string> refusals;
+    for (const std::string& header :
+         {std::string(), "Bearer " + key + "x", "Basic " + key, std::string("Bearer ")}) {
+      grpc::ClientContext context;
+      if (!header.empty()) context.AddMetadata("authorization", header);
+      const grpc::Status status = invoke(replica, context);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << name;
+      refusals.push_back(status.error_message());
+    }
+    EXPECT_EQ(std::count(refusals.begin(), refusals.end(), refusals.front()), 4) << name;
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "bearer " + key);
+    EXPECT_TRUE(invoke(replica, context).ok()) << name;
+  }
+}
+
+TEST(Services, WithoutKeysEveryMethodIsOpen) {
+  TestReplica replica;
+  replica.run_engine();
+  for (const auto& [name, invoke] : every_method()) {
+    grpc::ClientContext context;
+    EXPECT_TRUE(invoke(replica, context).ok()) << name;
+  }
+}
+
+TEST(Services, CountTokensCountsAsGenerateDoes) {
+  TestReplica replica;
+  replica.run_engine();
+  inference::CountTokensRequest count;
+  count.set_model("local");
+  inference::Message& message = *count.add_messages();
+  message.set_role("user");
+  message.set_content("hello");
+  grpc::ClientContext context;
+  inference::CountTokensResponse counted;
+  ASSERT_TRUE(replica.llm().CountTokens(&context, count, &counted).ok());
+  EXPECT_GT(counted.context_tokens(), 0);
+
+  inference::GenerateRequest generate;
+  generate.set_model("local");
+  generate.set_max_tokens(1);
+  *generate.add_messages() = message;
+  grpc::ClientContext generate_context;
+  const auto stream = replica.llm().Generate(&generate_context, generate);
+  inference::GenerateResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.prompt_tokens(), counted.tokens());
+}
+
+TEST(Services, EmbedAnswersEachInputInOrder) {
+  TestReplica replica;
+  inference::EmbedRequest request;
+  request.set_model("local");
+  for (const char* input : {"a", "b", "a"}) request.add_inputs(input);
+  grpc::ClientContext context;
+  inference::EmbedResponse response;
+  ASSERT_TRUE(replica.llm().Embed(&context, request, &response).ok());
+  ASSERT_EQ(response.embeddings_size(), 3);
+  const auto values = [&response](int i) {
+    const auto& all = response.embeddings(i).values();
+    return std::vector<float>(all.begin(), all.end());
+  };
+  EXPECT_EQ(values(0), values(2));
+  EXPECT_NE(values(0), values(1));
+}
+
+TEST(Services, EmbedRefusesBadInputsByName) {
+  Limits limits;
+  limits.max_embed_inputs = 2;
+  TestReplica replica("", limits);
+  const auto embed = [&replica](const std::vector<std::string>& inputs) {
+    inference::EmbedRequest request;
+    request.set_model("local");
+    for (const std::string& input : inputs) request.add_inputs(input);
+    grpc::ClientContext context;
+    inference::EmbedResponse response;
+    return replica.llm().Embed(&context, request, &response);
+  };
+  EXPECT_THAT(embed({}).error_message(), HasSubstr("inputs has 0 entries"));
+  EXPECT_THAT(embed({"a", "b", "c"}).error_message(), HasSubstr("--max-embed-inputs"));
+  EXPECT_THAT(embed({"a", "\xff"}).error_message(), HasSubstr("inputs[1]"));
+}
+
+TEST(Services, EmbedsPastTheirBoundAreRefusedByName) {
+  Limits limits;
+  limits.max_queued_embeds = 1;
+  TestReplica replica("", limits);
+  replica.engine().hold_embedder();
+  inference::EmbedRequest request;
+  request.set_model("local");
+  request.add_inputs("a");
+
+  grpc::ClientContext running_context;
+  inference::EmbedResponse running_response;
+  grpc::Status running;
+  std::thread first(
+      [&] { running = replica.llm().Embed(&running_context, request, &running_response); });
+  replica.engine().wait_for_embedder(1);
+  grpc::ClientContext waiting_context;
+  inference::EmbedResponse waiting_response;
+  grpc::Status waiting;
+  std::thread second(
+      [&] { waiting = replica.llm().Embed(&waiting_context, request, &waiting_response); });
+  while (replica.metrics().embeds_queued.value() < 1) std::this_thread::yield();
+
+  grpc::ClientContext refused_context;
+  inference::EmbedResponse refused_response;
+  const grpc::Status refused = replica.llm().Embed(&refused_context, request, &refused_response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-embeds"));
+
+  // Cancelled in the middle of a pass, and while waiting.
+  running_context.TryCancel();
+  waiting_context.TryCancel();
+  first.join();
+  second.join();
+  EXPECT_EQ(running.error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(waiting.error_code(), grpc::StatusCode::CANCELLED);
+  replica.wait_for_calls(0);
+}
+
+TEST(Services, DescribeNamesTheModelAndEveryBound) {
+  TestReplica replica;
+  grpc::ClientContext context;
+  inference::DescribeResponse response;
+  ASSERT_TRUE(replica.replica().Describe(&context, {}, &response).ok());
+  ASSERT_EQ(response.models_size(), 1);
+  EXPECT_EQ(response.models(0).engine(), "scripted");
+  EXPECT_EQ(response.models(0).aliases(0), "local");
+  EXPECT_TRUE(response.attach());
+  std::map<std::string, std::uint64_t> bounds;
+  for (const inference::Bound& bound : response.bounds()) bounds[bound.name()] = bound.value();
+  EXPECT_EQ(bounds["max-queued-requests"], Limits{}.max_queued_requests);
+  EXPECT_EQ(bounds["drain-grace-ms"], 30'000);
+}
+
+TEST(Services, WatchLoadSendsTheLoadAtOnceAndWhenItChanges) {
+  TestReplica replica;
+  grpc::ClientContext context;
+  inference::WatchLoadRequest request;
+  request.set_interval_ms(10);
+  const auto stream = replica.replica().WatchLoad(&context, request);
+  inference::Load load;
+  ASSERT_TRUE(stream->Read(&load));
+  EXPECT_EQ(load.waiting(), 0);
+
+  inference::GenerateRequest generate;
+  generate.set_model("local");
+  grpc::ClientContext generate_context;
+  const auto tokens = replica.llm().Generate(&generate_context, generate);
+  tokens->WaitForInitialMetadata();
+  ASSERT_TRUE(stream->Read(&load));
+  EXPECT_EQ(load.waiting(), 1);
+}
+
+TEST(Services, WatchLoadRefusesAnIntervalThatIsTooShort) {
+  TestReplica replica;
+  grpc::ClientContext context;
+  inference::WatchLoadRequest request;
+  request.set_interval_ms(9);
+  const auto stream = replica.replica().WatchLoad(&context, request);
+  inference::Load load;
+  EXPECT_FALSE(stream->Read(&load));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Services, DrainPassesTheGraceOn) {
+  TestReplica replica;
+  grpc::ClientContext context;
+  inference::DrainRequest request;
+  request.set_grace_ms(1234);
+  inference::DrainResponse response;
+  ASSERT_TRUE(replica.replica().Drain(&context, request, &response).ok());
+  EXPECT_EQ(replica.drain_grace, std::chrono::milliseconds(1234));
+}
+
+}  // namespace
+}  // namespace sluice
