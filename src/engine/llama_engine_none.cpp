@@ -1,4 +1,5 @@
-// Stands in for llama_engine.cpp in builds without llama.cpp's source (SLUICE_LLAMA_SOURCE is empty).
+// Stands in for llama_engine.cpp in builds without llama.cpp's source (SLUICE_LLAMA_SOURCE is
+// empty).
 #include "engine/llama_engine.h"
 
 namespace sluice {

@@ -1,0 +1,272 @@
+#include "engine/llama_engine.h"
+
+#include <llama.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/concat.h"
+#include "engine/llama_context.h"
+#include "engine/llama_embedder.h"
+#include "engine/llama_model.h"
+#include "engine/llama_prompt.h"
+#include "engine/llama_template.h"
+#include "engine/sampler.h"
+#include "engine/sampling_pool.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::uint32_t kMostSlots = 256;  // LLAMA_MAX_SEQ
+
+llama_seq_id sequence_of(Slot slot) { return static_cast<llama_seq_id>(slot); }
+
+// The rows of a step as libllama takes them.
+class Rows {
+ public:
+  explicit Rows(std::uint32_t most)
+      : most_(static_cast<std::int32_t>(most)), batch_(llama_batch_init(most_, 0, 1)) {}
+  ~Rows() { llama_batch_free(batch_); }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  void clear() noexcept { batch_.n_tokens = 0; }
+
+  // Returns the row's number.
+  std::int32_t add(Token token, std::int32_t position, Slot slot, bool wants_logits) {
+    const std::int32_t row = batch_.n_tokens++;
+    CHECK(row < most_, "the scheduler keeps a step within max_step_tokens");
+    batch_.token[row] = token;
+    batch_.pos[row] = position;
+    batch_.n_seq_id[row] = 1;
+    batch_.seq_id[row][0] = sequence_of(slot);
+    batch_.logits[row] = wants_logits ? 1 : 0;
+    return row;
+  }
+
+  [[nodiscard]] const llama_batch& batch() const noexcept { return batch_; }
+
+ private:
+  const std::int32_t most_;
+  llama_batch batch_;
+};
+
+class LlamaEngine final : public Engine {
+ public:
+  LlamaEngine(const LlamaOptions& options, std::unique_ptr<const LlamaModel> model,
+              std::unique_ptr<const LlamaTemplate> chat_template,
+              std::unique_ptr<LlamaContext> context);
+
+  const EngineInfo& info() const noexcept override { return info_; }
+  Result<std::vector<Token>> tokenize(const PromptSource& source) const override {
+    return prompt_.tokenize(source);
+  }
+  std::unique_ptr<SamplerState> make_sampler(const Sampling& sampling, std::uint32_t index,
+                                             const std::vector<Token>& prompt) const override;
+  void step(const Batch& batch, const AbortCheck& abort, StepResult& result) override;
+  void release(Slot slot) override;
+  bool copy_prefix(Slot from, Slot to, std::int32_t tokens) override;
+  Result<std::vector<float>> embed(const std::vector<Token>& tokens,
+                                   const AbortCheck& abort) override {
+    return embedder_.embed(tokens, abort);
+  }
+
+ private:
+  // One row whose logits are wanted.
+  struct Wanted {
+    std::int32_t row = 0;
+    std::size_t place = 0;  // of its work in the batch
+    const Work* work = nullptr;
+    std::span<float> logits;
+  };
+
+  void lay_out(const Batch& batch);
+  void sample(const Wanted& wanted, SamplerScratch& scratch, Sampled& out) const;
+  [[nodiscard]] llama_memory_t memory() const noexcept {
+    return llama_get_memory(context_->handle());
+  }
+
+  const std::unique_ptr<const LlamaModel> model_;
+  const LlamaPrompt prompt_;
+  const std::unique_ptr<LlamaContext> context_;
+  LlamaEmbedder embedder_;
+  EngineInfo info_;
+  std::vector<Token> never_ending_mask_;  // suppressed tokens and those that end an answer
+  SamplingPool pool_;
+  std::vector<SamplerScratch> scratch_;  // one for each thread of the pool
+
+  // Of the step under way.
+  Rows rows_;
+  std::vector<std::size_t> order_;
+  std::vector<Wanted> wanted_;
+};
+
+std::uint32_t threads_of(const LlamaOptions& options) {
+  return options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const LlamaModel> model,
+                         std::unique_ptr<const LlamaTemplate> chat_template,
+                         std::unique_ptr<LlamaContext> context)
+    : model_(std::move(model)),
+      prompt_(*model_, std::move(chat_template)),
+      context_(std::move(context)),
+      embedder_(*model_, llama_n_ctx_seq(context_->handle())),
+      never_ending_mask_(model_->suppressed_tokens()),
+      pool_(threads_of(options)),
+      scratch_(pool_.threads()),
+      rows_(options.max_step_tokens) {
+  never_ending_mask_.insert(never_ending_mask_.end(), model_->end_tokens().begin(),
+                            model_->end_tokens().end());
+  info_.kind = "llama";
+  info_.model = model_->name();
+  info_.context_tokens = std::min(llama_n_ctx_seq(context_->handle()), options.context_tokens);
+  info_.vocabulary = model_->vocabulary();
+  info_.embedding_size = model_->embedding_size();
+  info_.slots = options.slots;
+  info_.kv_tokens = llama_n_ctx(context_->handle());
+  info_.longest_piece = model_->longest_piece();
+  info_.has_chat_template = prompt_.has_template_of_model();
+}
+
+std::unique_ptr<SamplerState> LlamaEngine::make_sampler(const Sampling& sampling,
+                                                        std::uint32_t index,
+                                                        const std::vector<Token>& prompt) const {
+  return std::make_unique<Sampler>(sampling, index, prompt);
+}
+
+// In separate KV libllama cuts a batch wherever its sequences are not 0, 1, 2 … apart by one, and
+// computes the pieces one after another: rows go in the order of their slots, so that neighbours
+// stay together.
+void LlamaEngine::lay_out(const Batch& batch) {
+  order_.resize(batch.work.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::sort(order_.begin(), order_.end(),
+            [&](std::size_t a, std::size_t b) { return batch.work[a].slot < batch.work[b].slot; });
+  wanted_.clear();
+  rows_.clear();
+  for (const std::size_t i : order_) {
+    const Work& work = batch.work[i];
+    CHECK(!work.tokens.empty(), "work has at least one row");
+    std::int32_t row = 0;
+    for (std::size_t token = 0; token < work.tokens.size(); ++token) {
+      const bool last = token + 1 == work.tokens.size();
+      const auto position = work.first_position + static_cast<std::int32_t>(token);
+      row = rows_.add(work.tokens[token], position, work.slot, last && work.sample);
+    }
+    if (work.sample) wanted_.push_back({row, i, &work, {}});
+  }
+  // Results go in the batch's order.
+  std::sort(wanted_.begin(), wanted_.end(),
+            [](const Wanted& a, const Wanted& b) { return a.place < b.place; });
+}
+
+void LlamaEngine::step(const Batch& batch, const AbortCheck& abort, StepResult& result) {
+  lay_out(batch);
+  result.sampled.clear();
+  result.status = context_->decode(rows_.batch(), abort, result.message);
+  if (result.status != StepStatus::kDone) return;
+  // Here and not in the pool: libllama sorts its output rows when it is first asked for one.
+  for (Wanted& wanted : wanted_) {
+    float* const logits = llama_get_logits_ith(context_->handle(), wanted.row);
+    CHECK(logits != nullptr, "the row asked for its logits");
+    wanted.logits = {logits, info_.vocabulary};
+  }
+  result.sampled.resize(wanted_.size());
+  pool_.run(wanted_.size(), [&](std::size_t item, std::size_t thread) {
+    sample(wanted_[item], scratch_[thread], result.sampled[item]);
+  });
+}
+
+void LlamaEngine::sample(const Wanted& wanted, SamplerScratch& scratch, Sampled& out) const {
+  auto* const sampler = dynamic_cast<Sampler*>(wanted.work->sampler);
+  CHECK(sampler != nullptr, "work that samples has a sampler of this engine");
+  const std::vector<Token>& masked =
+      wanted.work->may_end ? model_->suppressed_tokens() : never_ending_mask_;
+  out.token = sampler->sample(wanted.logits, masked, scratch, out.logprobs);
+  if (out.token == Sampler::kNoToken) {
+    out.kind = Sampled::Kind::kFailed;
+    out.piece = "the model gave no finite probability to any token";
+    return;
+  }
+  for (TokenLogprob& logprob : out.logprobs) {
+    logprob.chosen.piece = model_->piece(logprob.chosen.token);
+    for (TokenLogprob::Candidate& candidate : logprob.top)
+      candidate.piece = model_->piece(candidate.token);
+  }
+  const bool ends = model_->ends_generation(out.token);
+  out.kind = ends ? Sampled::Kind::kEnd : Sampled::Kind::kToken;
+  out.piece = ends ? std::string_view() : model_->piece(out.token);
+}
+
+void LlamaEngine::release(Slot slot) { llama_memory_seq_rm(memory(), sequence_of(slot), -1, -1); }
+
+bool LlamaEngine::copy_prefix(Slot from, Slot to, std::int32_t tokens) {
+  CHECK(from != to, "a slot is not its own prefix");
+  if (llama_memory_seq_pos_min(memory(), sequence_of(from)) != 0) return false;
+  if (llama_memory_seq_pos_max(memory(), sequence_of(from)) + 1 < tokens) return false;
+  // Separate KV can copy whole sequences only; what is too much goes again.
+  llama_memory_seq_cp(memory(), sequence_of(from), sequence_of(to), -1, -1);
+  if (llama_memory_seq_rm(memory(), sequence_of(to), tokens, -1)) return true;
+  release(to);
+  return false;
+}
+
+Result<void> check_options(const LlamaOptions& options) {
+  if (options.slots < 1 || options.slots > kMostSlots) {
+    return invalid(concat("--max-sequences: ", options.slots, " is not within 1 to ", kMostSlots));
+  }
+  if (options.context_tokens < 2) return invalid("--context-tokens: at least 2");
+  if (options.max_step_tokens < options.slots) {
+    return invalid(concat("--max-step-tokens: at least --max-sequences (", options.slots, ")"));
+  }
+  if (options.kv_type == KvType::kQ8_0 && !options.flash_attention) {
+    return invalid("--kv-type q8_0 needs --flash-attention");
+  }
+  return {};
+}
+
+llama_context_params context_params(const LlamaOptions& options, const LlamaModel& model) {
+  llama_context_params params = llama_context_default_params();
+  const std::uint32_t context = std::min(options.context_tokens, model.trained_context());
+  params.n_ctx = options.unified_kv ? context : context * options.slots;
+  params.n_batch = options.max_step_tokens;
+  params.n_ubatch = options.max_step_tokens;
+  params.n_seq_max = options.slots;
+  params.n_outputs_max = options.slots;
+  params.n_threads = static_cast<std::int32_t>(threads_of(options));
+  params.n_threads_batch = params.n_threads;
+  params.flash_attn_type =
+      options.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.type_k = options.kv_type == KvType::kQ8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+  params.type_v = params.type_k;
+  params.kv_unified = options.unified_kv;
+  params.no_perf = true;
+  return params;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> make_llama_engine(const LlamaOptions& options) {
+  if (Result<void> checked = check_options(options); !checked)
+    return tl::unexpected(std::move(checked.error()));
+  Result<std::unique_ptr<LlamaModel>> model = LlamaModel::load(options.model_path);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  Result<std::unique_ptr<LlamaTemplate>> chat_template = LlamaTemplate::load(**model);
+  if (!chat_template) {
+    return fail(chat_template.error().code,
+                concat("model file ", options.model_path, ": ", chat_template.error().message));
+  }
+  Result<std::unique_ptr<LlamaContext>> context =
+      LlamaContext::make(**model, context_params(options, **model));
+  if (!context) return tl::unexpected(std::move(context.error()));
+  return std::make_unique<LlamaEngine>(options, std::move(*model), std::move(*chat_template),
+                                       std::move(*context));
+}
+
+}  // namespace sluice
