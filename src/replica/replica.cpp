@@ -57,6 +57,25 @@ Result<std::unique_ptr<ServerTls>> load_tls(const TlsFiles& files) {
   return ServerTls::load(files);
 }
 
+// Generates one token, as a client would.
+Result<void> generate_a_token(const std::shared_ptr<grpc::Channel>& channel, const std::string& key) {
+  inference::GenerateRequest request;
+  request.set_model("local");
+  request.set_max_tokens(1);
+  request.set_temperature(0);
+  request.set_ignore_eos(true);
+  grpc::ClientContext call;
+  call.AddMetadata("authorization", concat("Bearer ", key));
+  const auto stub = inference::LLM::NewStub(channel);
+  const auto stream = stub->Generate(&call, request);
+  inference::GenerateResponse response;
+  while (stream->Read(&response)) continue;
+  const grpc::Status status = stream->Finish();
+  if (!status.ok()) return fail(Code::kInternal, concat("the warm-up generation failed: ", status.error_message()));
+  if (response.completion_tokens() == 0) return fail(Code::kInternal, "the warm-up generation made no token");
+  return {};
+}
+
 }  // namespace
 
 // Everything, in the order in which it is made; what is below may use what is above.
@@ -195,21 +214,10 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine, 
   return std::unique_ptr<Replica>(new Replica(std::move(made)));
 }
 
-Result<void> Replica::warm_up() {
-  inference::GenerateRequest request;
-  request.set_model("local");
-  request.set_max_tokens(1);
-  request.set_temperature(0);
-  request.set_ignore_eos(true);
-  grpc::ClientContext call;
-  call.AddMetadata("authorization", concat("Bearer ", own_key()));
-  const auto stub = inference::LLM::NewStub(in_process_channel());
-  const auto stream = stub->Generate(&call, request);
-  inference::GenerateResponse response;
-  while (stream->Read(&response)) continue;
-  const grpc::Status status = stream->Finish();
-  if (!status.ok()) return fail(Code::kInternal, concat("the warm-up generation failed: ", status.error_message()));
-  if (response.completion_tokens() == 0) return fail(Code::kInternal, "the warm-up generation made no token");
+Result<void> Replica::warm_up(bool with_token) {
+  if (with_token) {
+    if (auto made = generate_a_token(in_process_channel(), own_key()); !made) return made;
+  }
   parts_->keeper->set_warm();
   return {};
 }

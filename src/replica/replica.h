@@ -49,8 +49,8 @@ class Replica {
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  // One token through gRPC; from then on health says SERVING.
-  [[nodiscard]] Result<void> warm_up();
+  // One token through gRPC; from then on health says SERVING. `with_token` false: it says so at once.
+  [[nodiscard]] Result<void> warm_up(bool with_token = true);
 
   // "HOST:PORT" with the port that was given or found; metrics: "off" without.
   [[nodiscard]] std::string address() const;
