@@ -300,7 +300,9 @@ TEST(Attach, StartsCreditsAndCancelsAtAnyMomentEndEachRequestOnce) {
     const Gateway::Answer& answer = gateway.answers[static_cast<std::uint64_t>(i)];
     EXPECT_EQ(answer.statuses, 1) << i;
     EXPECT_EQ(answer.done, answer.status.code() == 0 ? 1 : 0) << i;
-    if (answer.done == 1) EXPECT_EQ(answer.text.size(), i % 20 + 1) << i;
+    if (answer.done == 1) {
+      EXPECT_EQ(answer.text.size(), i % 20 + 1) << i;
+    }
   }
   replica.wait_for_calls(0);
 }

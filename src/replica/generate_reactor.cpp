@@ -192,7 +192,7 @@ GenerateReactor::Action GenerateReactor::next() {
   if (cancelled_) return finish(cancelled(deadline_, replica_.clock));
   if (failure_) return finish(std::move(failure_));
   if (!stream_) return Action::kNothing;
-  if (next_delta_ == deltas_.size()) {
+  if (next_delta_ == deltas_.size() && !end_) {
     deltas_.clear();
     next_delta_ = 0;
     wire_->take(marks_);
