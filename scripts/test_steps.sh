@@ -1,10 +1,10 @@
 # Sourced by ./test: one function per step. A step sets step_passed and step_failed, and returns non-zero if it could not run to its end.
 
+# set_up_for STEP…: what these steps need, and nothing else.
 set_up_for() {
-  need_packages "build Sluice" "${build_packages[@]}"
-  need_packages "test Sluice" "${test_packages[@]}"
-  need_sources
   mkdir -p build
+  need_packages "test Sluice" "${build_packages[@]}" "${test_packages[@]}"
+  [[ " $* " != *\ @(unit|clang|e2e)\ * ]] || need_sources
   [[ " $* " != *" e2e "* ]] || need_clients
 }
 

@@ -5,7 +5,7 @@ import math
 import grpc
 import inference_pb2 as pb
 import pytest
-from calls import Answer, chat, error_of
+from calls import Answer, StepStream, chat, error_of
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -105,8 +105,6 @@ def test_refusals_cost_a_running_stream_nothing(scripted):
 
 
 def test_the_step_stream_refuses_one_request_and_serves_the_next(scripted):
-    from calls import StepStream
-
     server = scripted()
     gateway = StepStream(server.replica_stub())
     gateway.start(1, chat("hi", top_p=2))

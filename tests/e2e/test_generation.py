@@ -2,9 +2,11 @@
 
 import math
 
+import grpc
 import inference_pb2 as pb
 import pytest
-from calls import Answer, chat
+from calls import Answer, chat, error_of
+from harness import until
 
 COUNT = "Count from one to ten in words."
 
@@ -119,9 +121,6 @@ def test_the_contexts_end_is_a_length(replica):
 
 
 def test_a_failing_sequence_ends_with_internal_and_the_next_one_works(scripted):
-    import grpc
-    from calls import error_of
-
     server = scripted(script='piece "fine "\nfail "scripted"\n')
     error = error_of(lambda: server.stub().Generate(chat("go")))
     assert error.code() == grpc.StatusCode.INTERNAL
@@ -142,7 +141,5 @@ def test_priority_goes_first_among_those_that_wait(scripted):
     running.cancel()
     for call in calls.values():
         Answer.of(call)
-    from harness import until
-
     until(lambda: len(order) == 3, "all three")
     assert order == ["high", "middle", "low"]

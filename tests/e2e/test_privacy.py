@@ -84,7 +84,7 @@ def use_every_path(server, key: str) -> list[str]:
 def test_canaries_are_found_nowhere(scripted, tmp_path):
     keys = tmp_path / "keys"
     made = subprocess.run([str(BINARY), "key", "add", "--api-keys", str(keys), "test"], capture_output=True, text=True, check=True)
-    key = made.stdout.split()[-1]
+    key = made.stdout.strip()
     script = f'piece "{ANSWER_CANARY} " 2ms\nloop\n'
     server = scripted("--api-keys", str(keys), "--log-level", "debug", script=script)
     told = use_every_path(server, key)

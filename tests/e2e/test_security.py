@@ -5,11 +5,12 @@ import subprocess
 from collections.abc import Callable
 
 import grpc
+import inference_pb2 as pb
 import inference_pb2_grpc
 import pytest
 from calls import Answer, chat, error_of
-from harness import BINARY, until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from harness import BINARY, until
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
@@ -124,7 +125,7 @@ def key_command(*arguments: str) -> str:
 def keyed(scripted: Callable, tmp_path):
     """A replica that wants a key, the key, and the file."""
     file = tmp_path / "keys"
-    key = key_command("add", "--api-keys", str(file), "alice").split()[-1]
+    key = key_command("add", "--api-keys", str(file), "alice")
     assert key not in file.read_text()
     return scripted("--api-keys", str(file)), key, file
 
@@ -139,7 +140,7 @@ def test_a_call_without_a_known_key_is_refused(keyed):
     assert answers(stub, **bearer(key))
     for options in ({}, bearer("wrong"), bearer(key + "x"), bearer(""), {"metadata": [("authorization", key)]}):
         assert error_of(lambda o=options: stub.Generate(chat("hi"), **o)).code() == UNAUTHENTICATED
-    assert error_of(lambda: server.replica_stub().Drain(__import__("inference_pb2").DrainRequest())).code() == UNAUTHENTICATED
+    assert error_of(lambda: server.replica_stub().Drain(pb.DrainRequest())).code() == UNAUTHENTICATED
     health = health_pb2_grpc.HealthStub(server.channel()).Check(health_pb2.HealthCheckRequest())
     assert health.status == health_pb2.HealthCheckResponse.SERVING
 
@@ -147,7 +148,7 @@ def test_a_call_without_a_known_key_is_refused(keyed):
 def test_keys_come_and_go_without_a_restart(keyed):
     server, key, file = keyed
     stub = server.stub()
-    other = key_command("add", "--api-keys", str(file), "bob").split()[-1]
+    other = key_command("add", "--api-keys", str(file), "bob")
 
     def accepted(of: str) -> bool:
         try:
