@@ -87,7 +87,7 @@ class Chat {
     Result<Answer> answer =
         server_.generate(request, interrupts_, [&](std::string_view delta) { output.show(delta); });
     output.finish();
-    if (!answer) return say_error(concat(server_name_, ": ", answer.error().message));
+    if (!answer) return refused(answer.error());
     show_figures(*answer);
     if (!answer->cancelled || !answer->text.empty()) session_.answered(std::move(answer->text));
     return answer->cancelled ? kInterrupted : 0;
@@ -120,6 +120,12 @@ class Chat {
   }
 
  private:
+  // Only where the fault may lie in the address is it named.
+  int refused(const Error& error) const {
+    if (error.code != Code::kUnavailable) return say_error(error.message);
+    return say_error(concat(server_name_, ": ", error.message));
+  }
+
   const std::string server_name_;
   ChatServer server_;
   ChatSession session_;
@@ -179,9 +185,9 @@ int chat(const ChatOptions& options) {
 }  // namespace
 
 int run_chat(int argc, char** argv) noexcept {
-  const Result<ChatCommand> command = parse_chat_options(argc, argv);
-  if (!command) return say_error(command.error().message);
-  return command->options ? chat(*command->options) : command->exit_code;
+  const Result<std::optional<ChatOptions>> options = parse_chat_options(argc, argv);
+  if (!options) return say_error(options.error().message);
+  return *options ? chat(**options) : 0;
 }
 
 }  // namespace sluice

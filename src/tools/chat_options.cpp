@@ -103,21 +103,23 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<ChatCommand> parse_chat_options(int argc, char** argv) {
+Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv) {
   ChatOptions options;
   Paths paths;
   std::vector<std::string> words;
   std::optional<double> timeout_seconds;
   CLI::App app("A chat over gRPC. Without a prompt, here or on a piped stdin: a conversation.",
                "sluice chat");
-  app.add_option("prompt", words, "The prompt: prints its answer and ends");
+  app.option_defaults()->take_last();
+  app.add_option("prompt", words, "The prompt: prints its answer and ends")->take_all();
   app.add_option("--server", options.server,
                  "HOST:PORT of a replica. Default: 127.0.0.1:50051 if one answers there, otherwise "
                  "the default model, served in this process");
   app.add_option("--model", options.model, "Name of the model")->capture_default_str();
   app.add_option("--system", options.system, "What the model is told before the conversation");
   app.add_option("--file", paths.files, "Sends this file with the first prompt; repeatable")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_option("--temperature", options.temperature, "0 (greedy) to 2");
   app.add_option("--top-p", options.top_p, "Nucleus sampling, above 0 to 1");
   app.add_option("--max-tokens", options.max_tokens, "Longest answer, in tokens");
@@ -131,14 +133,16 @@ Result<ChatCommand> parse_chat_options(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return ChatCommand{std::nullopt, app.exit(error) == 0 ? 0 : 1};
+    if (error.get_exit_code() != 0) return invalid(error.what());
+    app.exit(error);  // shows the help
+    return std::nullopt;
   }
   if (timeout_seconds) {
     options.timeout = std::chrono::milliseconds{static_cast<std::int64_t>(*timeout_seconds * 1000)};
   }
   if (!words.empty()) options.prompt = joined(words);
   if (auto read = read_files(paths, options); !read) return tl::unexpected(read.error());
-  return ChatCommand{std::move(options)};
+  return options;
 }
 
 }  // namespace sluice

@@ -34,14 +34,7 @@ struct ChatOptions {
   std::optional<TlsPem> tls;
 };
 
-// What parsing found: options, or that there is nothing more to do (--help was answered, or a flag
-// was wrong and said so).
-struct ChatCommand {
-  std::optional<ChatOptions> options;
-  int exit_code = 0;
-};
-
-// Errors: a file that can't be read, or that no message could hold; flags that need each other.
-[[nodiscard]] Result<ChatCommand> parse_chat_options(int argc, char** argv);
+// argv[0] is "chat". Nothing: --help was answered. Errors name the flag, and the file that can't be read or that no message could hold.
+[[nodiscard]] Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv);
 
 }  // namespace sluice

@@ -1,0 +1,91 @@
+#include "tools/chat_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+class ChatOptionsTest : public testing::Test {
+ protected:
+  ChatOptionsTest() { std::filesystem::create_directories(folder_); }
+  ~ChatOptionsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& bytes) {
+    const std::string path = folder_ + name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  static Result<std::optional<ChatOptions>> parse(std::vector<std::string> words) {
+    words.insert(words.begin(), "chat");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    return parse_chat_options(static_cast<int>(argv.size()), argv.data());
+  }
+  static std::string fault(const std::vector<std::string>& words) {
+    const auto options = parse(words);
+    return options ? "accepted" : options.error().message;
+  }
+
+ private:
+  const std::string folder_ =
+      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + "/";
+};
+
+TEST_F(ChatOptionsTest, NothingGivenIsTheContractsDefaults) {
+  const auto options = parse({});
+  ASSERT_TRUE(options && *options);
+  EXPECT_EQ((*options)->model, "local");
+  EXPECT_FALSE((*options)->server || (*options)->prompt || (*options)->temperature ||
+               (*options)->max_tokens || (*options)->timeout || (*options)->tls);
+}
+
+TEST_F(ChatOptionsTest, WordsAreOnePromptAndOfAFlagTheLastCounts) {
+  const auto options =
+      parse({"--server", "a:1", "why", "--server", "b:2", "is it", "--timeout", "0.5"});
+  ASSERT_TRUE(options && *options);
+  EXPECT_EQ((*options)->server, "b:2");
+  EXPECT_EQ((*options)->prompt, "why is it");
+  EXPECT_EQ((*options)->timeout, std::chrono::milliseconds{500});
+}
+
+TEST_F(ChatOptionsTest, EveryFileGoesAlongWithItsType) {
+  const auto options = parse({"--file", file("a.txt", "text"), "--file", file("b.png", "\xFF")});
+  ASSERT_TRUE(options && *options);
+  ASSERT_EQ((*options)->files.size(), 2U);
+  EXPECT_EQ((*options)->files[0].bytes, "text");
+  EXPECT_EQ((*options)->files[0].mime_type, "text/plain");
+  EXPECT_EQ((*options)->files[1].mime_type, "image/png");
+}
+
+TEST_F(ChatOptionsTest, AKeyIsTheFirstLineOfItsFile) {
+  const auto options = parse({"--api-key-file", file("key", "secret-1\r\nmore\n")});
+  ASSERT_TRUE(options && *options);
+  EXPECT_EQ((*options)->api_key, "secret-1");
+  for (const char* bad : {"", "\nsecret", "two words", "tab\t", "caf\xC3\xA9"}) {
+    const std::string message = fault({"--api-key-file", file("key", bad)});
+    EXPECT_THAT(message, HasSubstr("--api-key-file"));
+    EXPECT_THAT(message, HasSubstr("not a key"));
+  }
+}
+
+TEST_F(ChatOptionsTest, AFaultNamesItsFlag) {
+  const std::string pem = file("pem", "x");
+  EXPECT_THAT(fault({"--file", "no-such-file"}), HasSubstr("--file no-such-file"));
+  EXPECT_THAT(fault({"--tls-ca", "no-such-file"}), HasSubstr("--tls-ca no-such-file"));
+  EXPECT_THAT(fault({"--tls-ca", pem, "--tls-cert", pem}), HasSubstr("--tls-key"));
+  EXPECT_THAT(fault({"--tls-cert", pem, "--tls-key", pem}), HasSubstr("--tls-ca"));
+  EXPECT_THAT(fault({"--temperature", "warm"}), HasSubstr("--temperature"));
+  EXPECT_THAT(fault({"--timeout", "0"}), HasSubstr("--timeout"));
+  EXPECT_THAT(fault({"--no-such-flag"}), HasSubstr("--no-such-flag"));
+}
+
+}  // namespace
+}  // namespace sluice
