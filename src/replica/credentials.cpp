@@ -89,8 +89,9 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     auto identity = credentials.tls_.current();
     if (identity == credentials.fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{identity->key.c_str(), identity->certificate.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        identity->client_ca.empty() ? nullptr : identity->client_ca.c_str(), &pair, 1);
+    // gRPC insists on roots here, also where no client is asked for a certificate and nothing is held against them.
+    const std::string& roots = identity->client_ca.empty() ? identity->certificate : identity->client_ca;
+    *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     credentials.fetched_ = std::move(identity);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }

@@ -65,10 +65,12 @@ struct H2Probe::Connection {
     SSL_connect(tls);  // a failure shows at the first read
   }
 
-  bool write(std::string_view bytes) {
-    const int size = static_cast<int>(bytes.size());
-    if (tls != nullptr) return SSL_write(tls, bytes.data(), size) == size;
-    return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
+  void write(std::string_view bytes) {
+    if (tls != nullptr) {
+      SSL_write(tls, bytes.data(), static_cast<int>(bytes.size()));
+    } else {
+      [[maybe_unused]] const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
   }
 
   bool read(std::string& bytes) {
@@ -123,7 +125,7 @@ H2Probe::Pings H2Probe::ping(int count) {
   constexpr std::string_view kPingFrame{"\0\0\x08\x06\0\0\0\0\0sluice..", 17};
   std::string pings;
   for (int i = 0; i < count; ++i) pings += kPingFrame;
-  if (!connection_->write(pings)) return Pings::kLost;
+  connection_->write(pings);  // a failure shows at the first read
   for (int answered = 0; answered < count;) {
     const auto frame = read_frame();
     if (!frame) return Pings::kLost;

@@ -92,8 +92,9 @@ Result<std::string> add_key(const std::string& path, const std::string& name) {
   const auto added = edit(path, true, [&](std::string& text) -> Result<void> {
     if (!text.empty() && text.back() != '\n') text += '\n';
     text += concat(name, ' ', to_hex(sha256(key)), '\n');
-    if (auto parsed = parse_keys(text); !parsed) {
-      return invalid(concat("--name is taken, or is not 1 to 64 of A-Z a-z 0-9 . _ - (", parsed.error().message, ")"));
+    const auto parsed = parse_keys(text);
+    if (!parsed || parsed->empty() || parsed->back().name != name) {  // "#x" would be a comment
+      return invalid("--name is taken, or is not 1 to 64 of A-Z a-z 0-9 . _ -");
     }
     return {};
   });

@@ -99,7 +99,10 @@ Result<void> prove_polite_client(int port, const Limits& limits, std::uint32_t s
 Result<void> prove_rude_client(int port, std::uint32_t strikes) {
   H2Probe client(port, H2Probe::Security::kPlain);
   if (!client.greeted()) return broken("the server does not speak HTTP/2");
-  if (client.ping(static_cast<int>(strikes) + 2) != H2Probe::Pings::kTooMany) {
+  // gRPC answers what it has read before it says its last word: that is seen by the next ping.
+  auto pings = client.ping(static_cast<int>(strikes) + 2);
+  if (pings == H2Probe::Pings::kAnswered) pings = client.ping(1);
+  if (pings != H2Probe::Pings::kTooMany) {
     return broken("a client that pings all the time is not told too_many_pings (--max-ping-strikes)");
   }
   return {};
