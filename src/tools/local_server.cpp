@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "engine/engine.h"
-#include "engine/llama_engine.h"
 #include "replica/replica.h"
+#include "tools/make_engine.h"
 
 namespace sluice {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // One conversation; the replica's warm-up may be under way beside it.
 constexpr std::uint32_t kSlots = 2;
 
-Result<std::unique_ptr<Engine>> load_default_model() {
+Result<std::unique_ptr<Engine>> load_default_model(const Limits& limits) {
   const char* const file = std::getenv("SLUICE_MODEL");
   if (file == nullptr || *file == '\0') {
     return fail(
@@ -24,10 +24,9 @@ Result<std::unique_ptr<Engine>> load_default_model() {
         "no server answers at 127.0.0.1:50051, and SLUICE_MODEL names no model to serve here; "
         "start one with `sluice replica`, or name it with --server");
   }
-  LlamaOptions options;
-  options.model_path = file;
-  options.slots = kSlots;
-  return make_llama_engine(options);
+  EngineOptions options;
+  options.model = file;
+  return make_real_engine(options, limits);
 }
 
 }  // namespace
@@ -40,10 +39,10 @@ LocalServer::~LocalServer() = default;
 Result<std::unique_ptr<LocalServer>> LocalServer::start() {
   set_log_level(LogLevel::kError);  // it is a part of the chat, and what it logs would stand
                                     // between the lines
-  Result<std::unique_ptr<Engine>> engine = load_default_model();
-  if (!engine) return tl::unexpected(std::move(engine.error()));
   ReplicaOptions options;
   options.limits.max_sequences = kSlots;
+  Result<std::unique_ptr<Engine>> engine = load_default_model(options.limits);
+  if (!engine) return tl::unexpected(std::move(engine.error()));
   options.listen = "127.0.0.1:0";
   options.metrics_listen = "off";
   Result<std::unique_ptr<Replica>> replica = Replica::start(std::move(*engine), std::move(options));

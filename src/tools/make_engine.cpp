@@ -22,8 +22,10 @@ Result<std::unique_ptr<Engine>> make_scripted(const EngineOptions& options, cons
   return std::make_unique<ScriptedEngine>(std::move(scripted), clock);
 }
 
+}  // namespace
+
 #ifdef SLUICE_WITH_LLAMA
-Result<std::unique_ptr<Engine>> make_llama(const EngineOptions& options, const Limits& limits) {
+Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options, const Limits& limits) {
   if (options.model.empty()) return invalid("--model FILE.gguf is missing, and SLUICE_MODEL is not set (./run sets it)");
   LlamaOptions llama;
   llama.model_path = options.model;
@@ -35,15 +37,13 @@ Result<std::unique_ptr<Engine>> make_llama(const EngineOptions& options, const L
   return make_llama_engine(llama);
 }
 #else
-Result<std::unique_ptr<Engine>> make_llama(const EngineOptions&, const Limits&) {
+Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions&, const Limits&) {
   return fail(Code::kUnimplemented, "this build has only --engine scripted (SLUICE_LLAMA_SOURCE was not given)");
 }
 #endif
 
-}  // namespace
-
 Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, const Limits& limits, Clock& clock) {
-  return options.kind == EngineKind::kScripted ? make_scripted(options, limits, clock) : make_llama(options, limits);
+  return options.kind == EngineKind::kScripted ? make_scripted(options, limits, clock) : make_real_engine(options, limits);
 }
 
 }  // namespace sluice
