@@ -26,6 +26,12 @@ constexpr std::uint32_t kMostSlots = 256;  // LLAMA_MAX_SEQ
 
 llama_seq_id sequence_of(Slot slot) { return static_cast<llama_seq_id>(slot); }
 
+std::size_t rows_in(const Batch& batch) {
+  std::size_t rows = 0;
+  for (const Work& work : batch.work) rows += work.tokens.size();
+  return rows;
+}
+
 // The rows of a step as libllama takes them.
 class Rows {
  public:
@@ -110,13 +116,17 @@ std::uint32_t threads_of(const LlamaOptions& options) {
   return options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
+std::uint32_t context_of(const LlamaOptions& options, const LlamaModel& model) {
+  return std::min(options.context_tokens, model.trained_context());
+}
+
 LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const LlamaModel> model,
                          std::unique_ptr<const LlamaTemplate> chat_template,
                          std::unique_ptr<LlamaContext> context)
     : model_(std::move(model)),
       prompt_(*model_, std::move(chat_template)),
       context_(std::move(context)),
-      embedder_(*model_, llama_n_ctx_seq(context_->handle())),
+      embedder_(*model_, context_of(options, *model_)),
       never_ending_mask_(model_->suppressed_tokens()),
       pool_(threads_of(options)),
       scratch_(pool_.threads()),
@@ -125,11 +135,12 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
                             model_->end_tokens().end());
   info_.kind = "llama";
   info_.model = model_->name();
-  info_.context_tokens = std::min(llama_n_ctx_seq(context_->handle()), options.context_tokens);
+  // libllama rounds it up.
+  info_.context_tokens = context_of(options, *model_);
   info_.vocabulary = model_->vocabulary();
   info_.embedding_size = model_->embedding_size();
   info_.slots = options.slots;
-  info_.kv_tokens = llama_n_ctx(context_->handle());
+  info_.kv_tokens = std::uint64_t{info_.context_tokens} * (options.unified_kv ? 1 : options.slots);
   info_.longest_piece = model_->longest_piece();
   info_.has_chat_template = prompt_.has_template_of_model();
 }
@@ -167,8 +178,14 @@ void LlamaEngine::lay_out(const Batch& batch) {
 }
 
 void LlamaEngine::step(const Batch& batch, const AbortCheck& abort, StepResult& result) {
-  lay_out(batch);
   result.sampled.clear();
+  if (rows_in(batch) > llama_n_batch(context_->handle())) {
+    // libllama lowers its limit to the size of the KV where that is less than max_step_tokens, and
+    // would abort beyond it.
+    result.status = StepStatus::kNoKvSpace;
+    return;
+  }
+  lay_out(batch);
   result.status = context_->decode(rows_.batch(), abort, result.message);
   if (result.status != StepStatus::kDone) return;
   // Here and not in the pool: libllama sorts its output rows when it is first asked for one.
@@ -233,7 +250,7 @@ Result<void> check_options(const LlamaOptions& options) {
 
 llama_context_params context_params(const LlamaOptions& options, const LlamaModel& model) {
   llama_context_params params = llama_context_default_params();
-  const std::uint32_t context = std::min(options.context_tokens, model.trained_context());
+  const std::uint32_t context = context_of(options, model);
   params.n_ctx = options.unified_kv ? context : context * options.slots;
   params.n_batch = options.max_step_tokens;
   params.n_ubatch = options.max_step_tokens;
