@@ -91,7 +91,7 @@ def main(build):
         rows.append((f"{STREAMS} open streams, one connection", "bare server",
                      held_bytes_per_stream(build, server.pid, f"127.0.0.1:{port}", "hold-generate", is_open) / 1000, "kB RSS/stream"))
     with tempfile.NamedTemporaryFile("w", suffix=".script") as script:
-        script.write("hang\n")
+        script.write("piece \"x\"\nhang\n")  # the piece is for the warm-up
         script.flush()
         for name in ("generate", "attach"):
             with sluice(build, "--step-ms", "1000", "--script", script.name) as (server, line):

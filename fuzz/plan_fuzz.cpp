@@ -38,33 +38,44 @@ Owed granted_to(const Owed& owed, const std::vector<PlanGrant>& grants) {
 
 std::int32_t sum(const Owed& tokens) { return std::accumulate(tokens.begin(), tokens.end(), 0); }
 
-void check_decodes(const Owed& running, const Owed& granted, const PlanBudgets& budgets) {
+// Returns the rows that they left.
+std::int32_t check_decodes(const PlanState& state, const Owed& running, const Owed& waiting,
+                           const PlanBudgets& budgets) {
   std::int32_t left = std::max(budgets.step_tokens, 0);
   for (std::size_t i = 0; i < running.size(); ++i) {
     const std::size_t at = (budgets.first + i) % running.size();
-    if (running[at] != 1) continue;
-    CHECK((granted[at] == 1) == (left > 0), "decode rows come first, from `first` on");
+    if (state.running[at] != 1) continue;
+    CHECK((running[at] == 1) == (left > 0), "decode rows come first, from `first` on");
     left = std::max(left - 1, 0);
   }
+  const auto slots = static_cast<std::size_t>(std::max(budgets.free_slots, 0));
+  for (std::size_t i = 0; i < std::min(slots, waiting.size()); ++i) {
+    if (state.waiting[i] != 1) continue;
+    CHECK((waiting[i] == 1) == (left > 0), "then those that wait with one token");
+    left = std::max(left - 1, 0);
+  }
+  return left;
 }
 
 void check_prefills(const PlanState& state, const Owed& running, const Owed& waiting,
-                    const PlanBudgets& budgets) {
-  std::int32_t decodes = 0;
-  std::int32_t prefilled = sum(waiting);
+                    const PlanBudgets& budgets, std::int32_t left) {
+  std::int32_t prefilled = 0;
   std::int32_t could = 0;
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    const bool decode = state.running[i] == 1;
-    (decode ? decodes : prefilled) += running[i];
-    if (!decode) could += state.running[i];
-  }
+  const auto look = [&](std::int32_t owed, std::int32_t granted) {
+    if (owed == 1) return;
+    prefilled += granted;
+    could += owed;
+  };
+  for (std::size_t i = 0; i < running.size(); ++i) look(state.running[i], running[i]);
   const auto slots = static_cast<std::size_t>(std::max(budgets.free_slots, 0));
-  for (std::size_t i = 0; i < std::min(slots, waiting.size()); ++i) could += state.waiting[i];
-  for (std::size_t i = slots; i < waiting.size(); ++i) {
-    CHECK(waiting[i] == 0, "slots go to those that wait in front");
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (i < slots) {
+      look(state.waiting[i], waiting[i]);
+    } else {
+      CHECK(waiting[i] == 0, "slots go to those that wait in front");
+    }
   }
-  const std::int32_t room =
-      std::max(std::min(budgets.step_tokens - decodes, budgets.prefill_tokens), 0);
+  const std::int32_t room = std::max(std::min(left, budgets.prefill_tokens), 0);
   CHECK(prefilled == std::min(room, could), "prefill gets all that the budgets leave, and no more");
 
   const auto oldest = std::find_if(state.running.begin(), state.running.end(),
@@ -91,8 +102,8 @@ void check(const std::uint8_t* data, std::size_t size) {
   const Owed to_waiting = granted_to(waiting, made.waiting);
   CHECK(sum(to_running) + sum(to_waiting) <= budgets.step_tokens,
         "a step holds its budget of rows");
-  check_decodes(running, to_running, budgets);
-  check_prefills(state, to_running, to_waiting, budgets);
+  const std::int32_t left = check_decodes(state, to_running, to_waiting, budgets);
+  check_prefills(state, to_running, to_waiting, budgets, left);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void check(const std::uint8_t* data, std::size_t size) {
   std::vector<std::string> stops(input.number(4));
   for (std::string& stop : stops) {
     stop = input.bytes(1 + input.number(7));
-    if (stop.empty()) stop = "x";
+    if (stop.empty()) stop = std::string(1, 'x');
   }
 
   StopMatcher matcher(stops);

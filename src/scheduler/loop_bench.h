@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/concat.h"
 #include "engine/scripted_engine.h"
 #include "scheduler/engine_loop.h"
 
@@ -63,8 +64,8 @@ struct LoopBench {
   }
 
   std::string metric(const std::string& line_begin) {
-    const std::string text = "\n" + metrics.text();
-    const std::size_t at = text.find("\n" + line_begin + " ");
+    const std::string text = concat('\n', metrics.text());
+    const std::size_t at = text.find(concat('\n', line_begin, ' '));
     if (at == std::string::npos) return "absent";
     const std::size_t value = at + line_begin.size() + 2;
     return text.substr(value, text.find('\n', value) - value);

@@ -52,6 +52,7 @@ TEST(Plan, Table) {
        {40, 40, 2, 0},
        {{0, 10}, {1, 20}},
        {{1, 10}}},
+      {"a prompt of one token is no prefill", {}, {1, 9, 1}, {512, 0, 3, 0}, {}, {{0, 1}, {2, 1}}},
       {"no prefill budget, no prefill", {1, 7}, {7}, {512, 0, 1, 0}, {{0, 1}}, {}},
   };
   for (const Row& row : rows) {
