@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -18,13 +19,12 @@
 #include "engine/llama_template.h"
 #include "engine/sampler.h"
 #include "engine/sampling_pool.h"
+#include "engine/slot_places.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::uint32_t kMostSlots = 256;  // LLAMA_MAX_SEQ
-
-llama_seq_id sequence_of(Slot slot) { return static_cast<llama_seq_id>(slot); }
 
 std::size_t rows_in(const Batch& batch) {
   std::size_t rows = 0;
@@ -44,13 +44,13 @@ class Rows {
   void clear() noexcept { batch_.n_tokens = 0; }
 
   // Returns the row's number.
-  std::int32_t add(Token token, std::int32_t position, Slot slot, bool wants_logits) {
+  std::int32_t add(Token token, std::int32_t position, llama_seq_id sequence, bool wants_logits) {
     const std::int32_t row = batch_.n_tokens++;
     CHECK(row < most_, "the scheduler keeps a step within max_step_tokens");
     batch_.token[row] = token;
     batch_.pos[row] = position;
     batch_.n_seq_id[row] = 1;
-    batch_.seq_id[row][0] = sequence_of(slot);
+    batch_.seq_id[row][0] = sequence;
     batch_.logits[row] = wants_logits ? 1 : 0;
     return row;
   }
@@ -92,6 +92,7 @@ class LlamaEngine final : public Engine {
   };
 
   void lay_out(const Batch& batch);
+  void close_gap();
   void sample(const Wanted& wanted, SamplerScratch& scratch, Sampled& out) const;
   [[nodiscard]] llama_memory_t memory() const noexcept {
     return llama_get_memory(context_->handle());
@@ -103,6 +104,9 @@ class LlamaEngine final : public Engine {
   LlamaEmbedder embedder_;
   EngineInfo info_;
   std::vector<Token> never_ending_mask_;  // suppressed tokens and those that end an answer
+  SlotPlaces places_;
+  const bool
+      moves_pay_;  // moving a sequence costs less than the pass over the weights that it saves
   SamplingPool pool_;
   std::vector<SamplerScratch> scratch_;  // one for each thread of the pool
 
@@ -120,6 +124,16 @@ std::uint32_t context_of(const LlamaOptions& options, const LlamaModel& model) {
   return std::min(options.context_tokens, model.trained_context());
 }
 
+// Bytes of one sequence's KV: what a move copies, whatever part of it is in use.
+std::uint64_t sequence_bytes(const LlamaOptions& options, const LlamaModel& model) {
+  const auto layers = static_cast<std::uint64_t>(llama_model_n_layer(model.handle()));
+  const auto heads = static_cast<std::uint64_t>(std::max(llama_model_n_head(model.handle()), 1));
+  const auto kv_heads = static_cast<std::uint64_t>(llama_model_n_head_kv(model.handle()));
+  const auto head_size = static_cast<std::uint64_t>(llama_model_n_embd(model.handle())) / heads;
+  const std::uint64_t values = 2 * layers * kv_heads * head_size * context_of(options, model);
+  return values * (options.kv_type == KvType::kF16 ? 2 : 1);
+}
+
 LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const LlamaModel> model,
                          std::unique_ptr<const LlamaTemplate> chat_template,
                          std::unique_ptr<LlamaContext> context)
@@ -128,6 +142,9 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
       context_(std::move(context)),
       embedder_(*model_, context_of(options, *model_)),
       never_ending_mask_(model_->suppressed_tokens()),
+      places_(options.slots),
+      moves_pay_(!options.unified_kv &&
+                 sequence_bytes(options, *model_) <= llama_model_size(model_->handle())),
       pool_(threads_of(options)),
       scratch_(pool_.threads()),
       rows_(options.max_step_tokens) {
@@ -151,14 +168,17 @@ std::unique_ptr<SamplerState> LlamaEngine::make_sampler(const Sampling& sampling
   return std::make_unique<Sampler>(sampling, index, prompt);
 }
 
-// In separate KV libllama cuts a batch wherever its sequences are not 0, 1, 2 … apart by one, and
-// computes the pieces one after another: rows go in the order of their slots, so that neighbours
-// stay together.
+// libllama cuts a batch wherever its sequences are not neighbours in the KV, and computes the
+// pieces one after another: so rows go in the order of their places, and gaps between them are
+// closed.
 void LlamaEngine::lay_out(const Batch& batch) {
+  for (const Work& work : batch.work) (void)places_.place_of(work.slot);
+  if (moves_pay_) close_gap();
   order_.resize(batch.work.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::sort(order_.begin(), order_.end(),
-            [&](std::size_t a, std::size_t b) { return batch.work[a].slot < batch.work[b].slot; });
+  std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    return places_.place_of(batch.work[a].slot) < places_.place_of(batch.work[b].slot);
+  });
   wanted_.clear();
   rows_.clear();
   for (const std::size_t i : order_) {
@@ -168,7 +188,8 @@ void LlamaEngine::lay_out(const Batch& batch) {
     for (std::size_t token = 0; token < work.tokens.size(); ++token) {
       const bool last = token + 1 == work.tokens.size();
       const auto position = work.first_position + static_cast<std::int32_t>(token);
-      row = rows_.add(work.tokens[token], position, work.slot, last && work.sample);
+      row =
+          rows_.add(work.tokens[token], position, places_.place_of(work.slot), last && work.sample);
     }
     if (work.sample) wanted_.push_back({row, i, &work, {}});
   }
@@ -221,15 +242,27 @@ void LlamaEngine::sample(const Wanted& wanted, SamplerScratch& scratch, Sampled&
   out.piece = ends ? std::string_view() : model_->piece(out.token);
 }
 
-void LlamaEngine::release(Slot slot) { llama_memory_seq_rm(memory(), sequence_of(slot), -1, -1); }
+// One for each step at most, so that no step is much longer than the others.
+void LlamaEngine::close_gap() {
+  const std::optional<SlotPlaces::Move> move = places_.close_gap();
+  if (!move) return;
+  llama_memory_seq_cp(memory(), move->from, move->to, -1, -1);
+  llama_memory_seq_rm(memory(), move->from, -1, -1);
+}
+
+void LlamaEngine::release(Slot slot) {
+  if (const auto place = places_.release(slot)) llama_memory_seq_rm(memory(), *place, -1, -1);
+}
 
 bool LlamaEngine::copy_prefix(Slot from, Slot to, std::int32_t tokens) {
-  CHECK(from != to, "a slot is not its own prefix");
-  if (llama_memory_seq_pos_min(memory(), sequence_of(from)) != 0) return false;
-  if (llama_memory_seq_pos_max(memory(), sequence_of(from)) + 1 < tokens) return false;
+  const std::optional<llama_seq_id> source = places_.find(from);
+  if (!source || llama_memory_seq_pos_min(memory(), *source) != 0) return false;
+  if (llama_memory_seq_pos_max(memory(), *source) + 1 < tokens) return false;
+  CHECK(!places_.find(to), "a prefix is copied into an empty slot");
+  const llama_seq_id target = places_.place_of(to);
   // Separate KV can copy whole sequences only; what is too much goes again.
-  llama_memory_seq_cp(memory(), sequence_of(from), sequence_of(to), -1, -1);
-  if (llama_memory_seq_rm(memory(), sequence_of(to), tokens, -1)) return true;
+  llama_memory_seq_cp(memory(), *source, target, -1, -1);
+  if (llama_memory_seq_rm(memory(), target, tokens, -1)) return true;
   release(to);
   return false;
 }

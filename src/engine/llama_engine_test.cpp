@@ -246,6 +246,27 @@ TEST_F(LlamaEngineTest, AnAbortEndsTheStep) {
   EXPECT_THAT(next.answer(), HasSubstr("Paris"));
 }
 
+TEST_F(LlamaEngineTest, SequencesGoOnWhenOthersBetweenThemEnd) {
+  std::vector<std::unique_ptr<Generation>> all;
+  std::vector<Generation*> running;
+  for (std::int32_t slot = 0; slot < 6; ++slot) {
+    all.push_back(
+        std::make_unique<Generation>(engine(), slot, question(slot % 2 == 0 ? kFrance : kJapan)));
+    running.push_back(all.back().get());
+  }
+  for (int i = 0; i < 3; ++i) step(engine(), running);
+  for (const std::size_t ended : {4U, 1U, 0U}) {
+    engine().release(running[ended]->slot());
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(ended));
+    step(engine(), running);
+  }
+  for (int i = 0; i < 8; ++i) step(engine(), running);
+  ASSERT_EQ(running.size(), 3U);
+  EXPECT_THAT(running[0]->answer(), HasSubstr("Paris"));
+  EXPECT_THAT(running[1]->answer(), HasSubstr("Tokyo"));
+  EXPECT_THAT(running[2]->answer(), HasSubstr("Tokyo"));
+}
+
 TEST_F(LlamaEngineTest, AReleasedSlotCanBeUsedAgain) {
   for (int round = 0; round < 3; ++round) {
     Generation generation(engine(), 4, question(kFrance));
