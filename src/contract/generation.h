@@ -1,6 +1,6 @@
-// What a generation request and its answer are, once, in plain C++. contract/wire maps them to and from protobuf.
-// Defaults here are the contract's (proto/inference.proto says what each field means, in which units and bounds).
-// Thread: any (values).
+// What a generation request and its answer are, once, in plain C++. contract/wire maps them to and
+// from protobuf. Defaults here are the contract's (proto/inference.proto says what each field
+// means, in which units and bounds). Thread: any (values).
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,8 @@ struct Stopping {
   std::vector<std::string> stop;
 };
 
-// What to generate from: exactly one of the two. No messages and no raw text: the model's start token alone.
+// What to generate from: exactly one of the two. No messages and no raw text: the model's start
+// token alone.
 struct PromptSource {
   std::vector<Message> messages;
   std::optional<std::string> raw;

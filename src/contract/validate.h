@@ -1,6 +1,6 @@
-// What can be said of a request without the model's tokenizer: every field in its range, every count within its limit.
-// The first fault found is returned; its message names the field, the value's allowed range and, for a limit, the flag.
-// Thread: any.
+// What can be said of a request without the model's tokenizer: every field in its range, every
+// count within its limit. The first fault found is returned; its message names the field, the
+// value's allowed range and, for a limit, the flag. Thread: any.
 #pragma once
 
 #include <string_view>
@@ -20,15 +20,19 @@ struct ServedModel {
 };
 
 // Errors: kInvalidArgument, kNotFound (model).
-[[nodiscard]] Result<void> validate(const GenerationRequest& request, const Limits& limits, const ServedModel& model);
+[[nodiscard]] Result<void> validate(const GenerationRequest& request, const Limits& limits,
+                                    const ServedModel& model);
 
 // The parts of it that CountTokens and Embed share.
 [[nodiscard]] Result<void> validate_model_name(std::string_view name, const ServedModel& model);
-[[nodiscard]] Result<void> validate_prompt(const PromptSource& prompt, const Limits& limits, const ServedModel& model);
-// `field` names the text in the error. UTF-8 (RFC 3629: no surrogates, no overlong forms) without NUL.
+[[nodiscard]] Result<void> validate_prompt(const PromptSource& prompt, const Limits& limits,
+                                           const ServedModel& model);
+// `field` names the text in the error. UTF-8 (RFC 3629: no surrogates, no overlong forms) without
+// NUL.
 [[nodiscard]] Result<void> validate_text(std::string_view text, std::string_view field);
 
-// After tokenising: the prompt must leave room for at least one token. `tokens` of prompt. The error names both numbers.
+// After tokenising: the prompt must leave room for at least one token. `tokens` of prompt. The
+// error names both numbers.
 [[nodiscard]] Result<void> validate_prompt_tokens(std::size_t tokens, const ServedModel& model);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// Wire: the only place that maps protobuf messages, gRPC status codes and HTTP status codes to our types and back.
-// Thread: any; a ResponseEncoder: one thread at a time.
+// Wire: the only place that maps protobuf messages, gRPC status codes and HTTP status codes to our
+// types and back. Thread: any; a ResponseEncoder: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@ class Status;
 
 namespace sluice {
 
-// Takes the request's bytes (no copy of large contents). Errors: kInvalidArgument (role, both prompt and messages, content and
-// parts), kUnimplemented (a field that isn't served, named). Ranges are validate()'s business.
+// Takes the request's bytes (no copy of large contents). Errors: kInvalidArgument (role, both
+// prompt and messages, content and parts), kUnimplemented (a field that isn't served, named).
+// Ranges are validate()'s business.
 [[nodiscard]] Result<GenerationRequest> from_wire(inference::GenerateRequest&& request);
 [[nodiscard]] Result<PromptSource> from_wire(inference::CountTokensRequest&& request);
 
@@ -34,7 +35,8 @@ class ResponseEncoder {
 
   // Overwrites `out`.
   void encode(Delta&& delta, inference::GenerateResponse& out);
-  // Makes `out` the stream's last message: on top of the last delta if that is in it already, else of an empty message.
+  // Makes `out` the stream's last message: on top of the last delta if that is in it already, else
+  // of an empty message.
   void encode_end(const Usage& usage, inference::GenerateResponse& out) const;
 
  private:

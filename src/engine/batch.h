@@ -1,6 +1,6 @@
-// Batch: what one forward pass computes, and what comes out of it. Made by the scheduler for each step, read by an Engine.
-// Bounded by Limits::max_step_tokens (rows) and max_sequences (work items).
-// Thread: engine. Spans point into the scheduler's sequences and are valid for the step.
+// Batch: what one forward pass computes, and what comes out of it. Made by the scheduler for each
+// step, read by an Engine. Bounded by Limits::max_step_tokens (rows) and max_sequences (work
+// items). Thread: engine. Spans point into the scheduler's sequences and are valid for the step.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ namespace sluice {
 // A place in the KV cache that holds one sequence, 0 ≤ value < EngineInfo::slots.
 enum class Slot : std::int32_t {};
 
-// What an engine keeps for one choice between its steps: random numbers, token counts for penalties, a script's place.
-// It outlives the loss of the choice's slot, so that recomputed sequences go on as they would have.
+// What an engine keeps for one choice between its steps: random numbers, token counts for
+// penalties, a script's place. It outlives the loss of the choice's slot, so that recomputed
+// sequences go on as they would have.
 struct SamplerState {
   virtual ~SamplerState() = default;
 };
 
-// Rows of one sequence: its tokens at positions first_position … first_position + tokens.size() - 1.
-// Positions 0 … first_position - 1 are in the slot's KV already.
+// Rows of one sequence: its tokens at positions first_position … first_position + tokens.size()
+// - 1. Positions 0 … first_position - 1 are in the slot's KV already.
 struct Work {
   Slot slot{};
   std::int32_t first_position = 0;
@@ -47,7 +48,7 @@ struct Sampled {
   };
   Kind kind = Kind::kToken;
   Token token = 0;
-  std::string_view piece;  // exact bytes, valid until the next step
+  std::string_view piece;              // exact bytes, valid until the next step
   std::vector<TokenLogprob> logprobs;  // one, if the request asked for logprobs
 };
 

@@ -99,7 +99,7 @@ int run(const std::string& model, const Arguments& arguments) {
   LlamaOptions options;
   options.model_path = model;
   options.context_tokens =
-      static_cast<std::uint32_t>(std::stoul(argument(arguments, "context", "4096")));
+      static_cast<std::uint32_t>(std::stoul(argument(arguments, "context", "2048")));
   options.kv_type = argument(arguments, "kv", "q8_0") == "f16" ? KvType::kF16 : KvType::kQ8_0;
   options.flash_attention = argument(arguments, "fa", "1") == "1";
   options.unified_kv = argument(arguments, "unified", "0") == "1";

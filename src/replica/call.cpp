@@ -66,9 +66,15 @@ Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing
               "no valid key: the metadata `authorization: Bearer KEY` must hold one");
 }
 
-std::string request_id_of(const grpc::CallbackServerContext& call) {
+std::optional<std::string> given_request_id(const grpc::CallbackServerContext& call) {
   const auto given = metadata(call, "x-request-id");
-  return given && is_request_id(*given) ? std::string(*given) : new_request_id();
+  if (!given || !is_request_id(*given)) return std::nullopt;
+  return std::string(*given);
+}
+
+void end_with_request_id(grpc::CallbackServerContext& call) {
+  const auto given = given_request_id(call);
+  call.AddTrailingMetadata("x-request-id", given ? *given : new_request_id());
 }
 
 Result<std::optional<std::int32_t>> priority_of(const grpc::CallbackServerContext& call) {
@@ -98,9 +104,7 @@ Result<void> check_message_bytes(std::size_t bytes, const Limits& limits) {
                      limits.max_message_bytes));
 }
 
-grpc::Status failed(grpc::CallbackServerContext& call, const Error& error,
-                    const std::string& request_id) {
-  if (!request_id.empty()) call.AddTrailingMetadata("x-request-id", request_id);
+grpc::Status failed(grpc::CallbackServerContext& call, const Error& error) {
   if (error.retry_after) {
     const std::string wait = std::to_string(error.retry_after->count());
     call.AddTrailingMetadata("grpc-retry-pushback-ms", wait);

@@ -25,8 +25,11 @@ class KeyRing;
 [[nodiscard]] Result<void> authenticate(const grpc::CallbackServerContext& call,
                                         const KeyRing& keys);
 
-// Metadata `x-request-id`, if it is 1 to 128 of A-Z a-z 0-9 . _ -; otherwise a new one of ours.
-[[nodiscard]] std::string request_id_of(const grpc::CallbackServerContext& call);
+// Metadata `x-request-id`, if it is there and is 1 to 128 of A-Z a-z 0-9 . _ -.
+[[nodiscard]] std::optional<std::string> given_request_id(const grpc::CallbackServerContext& call);
+
+// Puts the given request id, or else a new one, into the trailing metadata.
+void end_with_request_id(grpc::CallbackServerContext& call);
 
 // Metadata `openengine-priority`, if there. kInvalidArgument if it is no integer; its range is
 // validate()'s business.
@@ -39,10 +42,9 @@ class KeyRing;
 // kResourceExhausted if a request of `bytes` is over Limits::max_message_bytes.
 [[nodiscard]] Result<void> check_message_bytes(std::size_t bytes, const Limits& limits);
 
-// The status to finish a call with. Puts `x-request-id` (unless empty), and where the error knows
-// when to try again `grpc-retry-pushback-ms` and `retry-after-ms`, into the trailing metadata.
-[[nodiscard]] grpc::Status failed(grpc::CallbackServerContext& call, const Error& error,
-                                  const std::string& request_id = {});
+// The status to finish a call with. Where the error knows when to try again, this goes into the
+// trailing metadata: `grpc-retry-pushback-ms` and `retry-after-ms`.
+[[nodiscard]] grpc::Status failed(grpc::CallbackServerContext& call, const Error& error);
 
 // What a call ends with that its client, or its deadline, has cancelled.
 [[nodiscard]] Error cancelled(TimePoint deadline, const Clock& clock);

@@ -26,8 +26,10 @@ Result<std::string> read_pem(const std::string& path, const char* flag) {
   if (path.empty()) return invalid(concat(flag, " is missing: TLS needs --tls-cert and --tls-key"));
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && !file.eof()) return fail(Code::kNotFound, concat("can't read ", path, " (", flag, ")"));
-  if (text.empty()) return fail(Code::kNotFound, concat(path, " (", flag, ") is not there or empty"));
+  if (!file.good() && !file.eof())
+    return fail(Code::kNotFound, concat("can't read ", path, " (", flag, ")"));
+  if (text.empty())
+    return fail(Code::kNotFound, concat(path, " (", flag, ") is not there or empty"));
   return text;
 }
 
@@ -40,22 +42,30 @@ Certificate parse_certificate(const std::string& pem) {
 
 PrivateKey parse_key(const std::string& pem) {
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-  const auto no_passphrase = [](char*, int, int, void*) { return 0; };  // instead of asking at the terminal
-  PrivateKey key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr), &EVP_PKEY_free);
+  const auto no_passphrase = [](char*, int, int, void*) {
+    return 0;
+  };  // instead of asking at the terminal
+  PrivateKey key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr),
+                 &EVP_PKEY_free);
   ERR_clear_error();
   return key;
 }
 
 Result<void> check_identity(const TlsFiles& files, const TlsIdentity& identity) {
   const Certificate certificate = parse_certificate(identity.certificate);
-  if (!certificate) return invalid(concat(files.certificate, " (--tls-cert) is not a PEM certificate"));
+  if (!certificate)
+    return invalid(concat(files.certificate, " (--tls-cert) is not a PEM certificate"));
   const PrivateKey key = parse_key(identity.key);
-  if (!key) return invalid(concat(files.key, " (--tls-key) is not a PEM private key without a passphrase"));
+  if (!key)
+    return invalid(concat(files.key, " (--tls-key) is not a PEM private key without a passphrase"));
   const bool match = X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
-  if (!match) return invalid(concat(files.key, " (--tls-key) is not the key of ", files.certificate, " (--tls-cert)"));
+  if (!match)
+    return invalid(
+        concat(files.key, " (--tls-key) is not the key of ", files.certificate, " (--tls-cert)"));
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
-    log_warning("tls", concat(files.certificate, " (--tls-cert) has expired: clients that verify it will refuse"));
+    log_warning("tls", concat(files.certificate,
+                              " (--tls-cert) has expired: clients that verify it will refuse"));
   }
   if (!files.client_ca.empty() && !parse_certificate(identity.client_ca)) {
     return invalid(concat(files.client_ca, " (--tls-client-ca) is not a PEM certificate"));
@@ -63,8 +73,8 @@ Result<void> check_identity(const TlsFiles& files, const TlsIdentity& identity) 
   return {};
 }
 
-// Hands gRPC the current identity at each handshake where it is another than at the last. gRPC's C++ interface has no such
-// credentials, its C interface has.
+// Hands gRPC the current identity at each handshake where it is another than at the last. gRPC's
+// C++ interface has no such credentials, its C interface has.
 class ReloadingCredentials final : public grpc::ServerCredentials {
  public:
   explicit ReloadingCredentials(const ServerTls& tls) : tls_(tls) {
@@ -84,13 +94,16 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
   }
 
   // gRPC calls it under a lock of its own: one at a time.
-  static grpc_ssl_certificate_config_reload_status fetch(void* self, grpc_ssl_server_certificate_config** config) noexcept {
+  static grpc_ssl_certificate_config_reload_status fetch(
+      void* self, grpc_ssl_server_certificate_config** config) noexcept {
     auto& credentials = *static_cast<ReloadingCredentials*>(self);
     auto identity = credentials.tls_.current();
     if (identity == credentials.fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{identity->key.c_str(), identity->certificate.c_str()};
-    // gRPC insists on roots here, also where no client is asked for a certificate and nothing is held against them.
-    const std::string& roots = identity->client_ca.empty() ? identity->certificate : identity->client_ca;
+    // gRPC insists on roots here, also where no client is asked for a certificate and nothing is
+    // held against them.
+    const std::string& roots =
+        identity->client_ca.empty() ? identity->certificate : identity->client_ca;
     *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     credentials.fetched_ = std::move(identity);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
@@ -116,7 +129,8 @@ Result<TlsIdentity> read_identity(const TlsFiles& files) {
     if (!client_ca) return tl::unexpected(std::move(client_ca.error()));
     identity.client_ca = std::move(*client_ca);
   }
-  if (auto checked = check_identity(files, identity); !checked) return tl::unexpected(std::move(checked.error()));
+  if (auto checked = check_identity(files, identity); !checked)
+    return tl::unexpected(std::move(checked.error()));
   return identity;
 }
 
@@ -130,7 +144,9 @@ std::string leaf_certificate(const std::string& pem) {
 }
 
 ServerTls::ServerTls(const TlsFiles& files, const Versions& seen, TlsIdentity identity)
-    : files_(files), seen_(seen), identity_(std::make_shared<const TlsIdentity>(std::move(identity))) {}
+    : files_(files),
+      seen_(seen),
+      identity_(std::make_shared<const TlsIdentity>(std::move(identity))) {}
 
 ServerTls::~ServerTls() = default;
 
@@ -152,7 +168,8 @@ bool ServerTls::refresh() noexcept try {
   seen_ = now;
   auto identity = read_identity(files_);
   if (!identity) {
-    log_error("tls", concat(identity.error().message, "; the certificate that was read before goes on serving"));
+    log_error("tls", concat(identity.error().message,
+                            "; the certificate that was read before goes on serving"));
     return false;
   }
   log_info("tls", concat("new handshakes use what is now in ", files_.certificate));

@@ -1,6 +1,7 @@
-// ServerTls: the certificate, key and client authority of a server, from files that are read again when they change.
-// What is read is checked first (it parses, key and certificate belong together): a broken renewal is logged and the old
-// certificate goes on serving. gRPC's own file watcher has no such check: after a mismatch no handshake works any more.
+// ServerTls: the certificate, key and client authority of a server, from files that are read again
+// when they change. What is read is checked first (it parses, key and certificate belong together):
+// a broken renewal is logged and the old certificate goes on serving. gRPC's own file watcher has
+// no such check: after a mismatch no handshake works any more.
 // Thread: refresh one at a time; gRPC asks for the current certificate from its own threads.
 #pragma once
 
@@ -21,8 +22,11 @@ namespace sluice {
 struct TlsFiles {
   std::string certificate;  // --tls-cert: the chain, leaf first. Empty: no TLS
   std::string key;          // --tls-key
-  std::string client_ca;    // --tls-client-ca. Not empty: clients must show a certificate that it signed
-  [[nodiscard]] bool enabled() const noexcept { return !certificate.empty() || !key.empty() || !client_ca.empty(); }
+  std::string
+      client_ca;  // --tls-client-ca. Not empty: clients must show a certificate that it signed
+  [[nodiscard]] bool enabled() const noexcept {
+    return !certificate.empty() || !key.empty() || !client_ca.empty();
+  }
 };
 
 // PEM texts that belong together.

@@ -19,7 +19,8 @@ struct Files {
   TestCertificate certificate = TestCertificate::make("first");
 
   [[nodiscard]] TlsFiles write() const {
-    return {folder.write("cert.pem", certificate.certificate), folder.write("key.pem", certificate.key), ""};
+    return {folder.write("cert.pem", certificate.certificate),
+            folder.write("key.pem", certificate.key), ""};
   }
 };
 
@@ -39,7 +40,8 @@ TEST(Credentials, FilesThatBelongTogetherAreTaken) {
 TEST(Credentials, EachFaultNamesItsFileAndFlag) {
   const Files files;
   const TlsFiles good = files.write();
-  const std::string broken = files.folder.write("broken.pem", "-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n");
+  const std::string broken = files.folder.write(
+      "broken.pem", "-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n");
   const std::string empty = files.folder.write("empty.pem", "");
   const std::string missing = files.folder.file("missing.pem");
   for (const std::string& bad : {broken, empty, missing}) {

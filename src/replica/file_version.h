@@ -1,5 +1,5 @@
-// FileVersion: whether a file changed since it was last looked at, as far as the file system tells. For files that are read again
-// while Sluice runs: keys and certificates.
+// FileVersion: whether a file changed since it was last looked at, as far as the file system tells.
+// For files that are read again while Sluice runs: keys and certificates.
 // Thread: any (values).
 #pragma once
 

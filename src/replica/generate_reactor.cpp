@@ -62,7 +62,6 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   const TimePoint arrived_at_;
   TimePoint deadline_ = kForever;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
-  std::string request_id_;
   std::optional<Gate::Pass> pass_;
   std::shared_ptr<WireQueue> wire_;
   std::uint32_t choices_ = 1;
@@ -77,7 +76,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   std::optional<StreamEnd> end_ GUARDED_BY(mutex_);  // comes with the last of deltas_
   std::optional<Error> failure_ GUARDED_BY(mutex_);
   bool sending_ GUARDED_BY(mutex_) = false;  // metadata or a message: nobody else may send
-  bool announced_ GUARDED_BY(mutex_) = false;
+  bool id_sent_ GUARDED_BY(mutex_) = false;
   bool cancelled_ GUARDED_BY(mutex_) = false;
   bool first_sent_ GUARDED_BY(mutex_) = false;
   bool finished_ GUARDED_BY(mutex_) = false;
@@ -87,7 +86,6 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
 
 void GenerateReactor::start(inference::GenerateRequest&& request) {
   self_ = shared_from_this();
-  request_id_ = request_id_of(call_);
   Result<GenerationPreparation> job = admit(std::move(request));
   inference::GenerateRequest().Swap(&request);  // Clear would keep the memory of its messages
   if (job) {
@@ -144,7 +142,7 @@ void GenerateReactor::prepared(Result<StreamReader> stream) noexcept {
     if (stream) {
       ResponseEncoder encoder(std::string(replica_.model.name), stream->prompt_tokens(), choices_);
       stream_.emplace(Stream{std::move(*stream), std::move(encoder)});
-      sending_ = admitted = announced_ = true;
+      sending_ = admitted = true;
     } else {
       failure_ = std::move(stream.error());
     }
@@ -154,24 +152,29 @@ void GenerateReactor::prepared(Result<StreamReader> stream) noexcept {
 }
 
 // Headers go out as soon as the request is admitted: a proxy and a client see that it lives. Not
-// before: a refusal without headers is one that gRPC's own retry may repeat.
+// before: a refusal without headers is one that gRPC's own retry may repeat. A header of ours would
+// cost each stream 0.9 KB as long as it is open (gRPC 1.51), so only a given request id is one.
 void GenerateReactor::announce() {
-  call_.AddInitialMetadata("x-request-id", request_id_);
+  const auto request_id = given_request_id(call_);
+  if (request_id) call_.AddInitialMetadata("x-request-id", *request_id);
   StartSendInitialMetadata();
   MutexLock lock(mutex_);
+  id_sent_ = request_id.has_value();
   sending_ = false;
 }
 
 void GenerateReactor::pump() noexcept {
   Action action = Action::kNothing;
   std::optional<Error> failure;
-  bool announced = false;
+  bool id_sent = false;
   {
     MutexLock lock(mutex_);
     action = next();
     if (action == Action::kFinish) failure = failure_;
-    announced = announced_;
+    id_sent = id_sent_;
   }
+  const bool ends = action == Action::kFinish || action == Action::kWriteAndFinish;
+  if (ends && !id_sent) end_with_request_id(call_);
   switch (action) {
     case Action::kNothing:
       break;
@@ -182,7 +185,7 @@ void GenerateReactor::pump() noexcept {
       StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
       break;
     case Action::kFinish:
-      Finish(failed(call_, *failure, announced ? std::string() : request_id_));
+      Finish(failed(call_, *failure));
       break;
   }
 }

@@ -228,23 +228,30 @@ TEST(GenerateReactor, AMessageOverTheLimitIsRefusedByName) {
   EXPECT_THAT(status.error_message(), HasSubstr("--max-message-bytes is 1000"));
 }
 
-TEST(GenerateReactor, ARequestIdIsEchoedIfItIsOne) {
+TEST(GenerateReactor, AGivenRequestIdIsEchoedInTheHeadersAndOursComesInTheTrailers) {
   TestReplica replica;
   replica.run_engine();
-  const auto echoed = [&replica](const std::string& id) {
+  const auto ids = [&replica](const std::string& given) {
     grpc::ClientContext context;
-    context.AddMetadata("x-request-id", id);
+    if (!given.empty()) context.AddMetadata("x-request-id", given);
     const auto stream = replica.llm().Generate(&context, request(1));
     inference::GenerateResponse message;
     while (stream->Read(&message)) continue;
     EXPECT_TRUE(stream->Finish().ok());
-    const auto& metadata = context.GetServerInitialMetadata();
-    const auto found = metadata.find("x-request-id");
-    return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+    const auto id_in = [](const auto& metadata) {
+      const auto found = metadata.find("x-request-id");
+      return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+    };
+    return std::pair(id_in(context.GetServerInitialMetadata()),
+                     id_in(context.GetServerTrailingMetadata()));
   };
-  EXPECT_EQ(echoed("Ab.9_-"), "Ab.9_-");
-  EXPECT_EQ(echoed("not an id").size(), 32);
-  EXPECT_EQ(echoed(std::string(129, 'a')).size(), 32);
+  EXPECT_EQ(ids("Ab.9_-"), std::pair(std::string("Ab.9_-"), std::string()));
+  for (const std::string& given :
+       {std::string(), std::string("not an id"), std::string(129, 'a')}) {
+    const auto [header, trailer] = ids(given);
+    EXPECT_EQ(header, "") << given;
+    EXPECT_EQ(trailer.size(), 32) << given;
+  }
 }
 
 TEST(GenerateReactor, APriorityThatIsNoIntegerIsRefused) {

@@ -1,4 +1,5 @@
-// gRPC's own log lines go to ours, at level debug: most tell of one bad connection, which anybody can make.
+// gRPC's own log lines go to ours, at level debug: most tell of one bad connection, which anybody
+// can make.
 // Thread: once, before gRPC is used.
 #pragma once
 

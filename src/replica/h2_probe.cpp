@@ -16,7 +16,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kPrefaceAndEmptySettings{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33};
+constexpr std::string_view kPrefaceAndEmptySettings{
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33};
 constexpr std::uint8_t kSettings = 4;
 constexpr std::uint8_t kPing = 6;
 constexpr std::uint8_t kGoAway = 7;
@@ -77,8 +78,9 @@ struct H2Probe::Connection {
     std::size_t filled = 0;
     while (filled < bytes.size()) {
       const auto wanted = bytes.size() - filled;
-      const auto got = tls != nullptr ? SSL_read(tls, bytes.data() + filled, static_cast<int>(wanted))
-                                      : ::recv(fd, bytes.data() + filled, wanted, 0);
+      const auto got = tls != nullptr
+                           ? SSL_read(tls, bytes.data() + filled, static_cast<int>(wanted))
+                           : ::recv(fd, bytes.data() + filled, wanted, 0);
       if (got <= 0) return false;
       filled += static_cast<std::size_t>(got);
     }
@@ -109,7 +111,8 @@ bool H2Probe::greeted() {
 }
 
 std::string H2Probe::server_certificate() const {
-  X509* certificate = connection_->tls == nullptr ? nullptr : SSL_get1_peer_certificate(connection_->tls);
+  X509* certificate =
+      connection_->tls == nullptr ? nullptr : SSL_get1_peer_certificate(connection_->tls);
   if (certificate == nullptr) return {};
   BIO* bio = BIO_new(BIO_s_mem());
   PEM_write_bio_X509(bio, certificate);
@@ -131,7 +134,8 @@ H2Probe::Pings H2Probe::ping(int count) {
     if (!frame) return Pings::kLost;
     if (frame->type == kPing && frame->flags == kAck) ++answered;
     if (frame->type == kGoAway) {
-      return frame->payload.find("too_many_pings") != std::string::npos ? Pings::kTooMany : Pings::kLost;
+      return frame->payload.find("too_many_pings") != std::string::npos ? Pings::kTooMany
+                                                                        : Pings::kLost;
     }
   }
   return Pings::kAnswered;
@@ -142,7 +146,8 @@ std::optional<H2Probe::Frame> H2Probe::read_frame() {
   if (!connection_->read(header)) return std::nullopt;
   const std::size_t size = big_endian(std::string_view(header).substr(0, 3));
   if (size > kMaxPayload) return std::nullopt;  // not HTTP/2
-  Frame frame{static_cast<std::uint8_t>(header[3]), static_cast<std::uint8_t>(header[4]), std::string(size, '\0')};
+  Frame frame{static_cast<std::uint8_t>(header[3]), static_cast<std::uint8_t>(header[4]),
+              std::string(size, '\0')};
   if (!connection_->read(frame.payload)) return std::nullopt;
   return frame;
 }

@@ -1,5 +1,5 @@
-// H2Probe: the smallest HTTP/2 client there is, for the self-proof: it shows what a server's options do to a client, which gRPC's
-// own client hides. Over TCP or TLS, to the loopback address.
+// H2Probe: the smallest HTTP/2 client there is, for the self-proof: it shows what a server's
+// options do to a client, which gRPC's own client hides. Over TCP or TLS, to the loopback address.
 // Bounded: one connection, kPatience for each read.
 // Thread: one; it blocks.
 #pragma once
@@ -27,13 +27,16 @@ class H2Probe {
   [[nodiscard]] bool greeted();
 
   // Value of SETTINGS_MAX_CONCURRENT_STREAMS, once greeted.
-  [[nodiscard]] std::optional<std::uint32_t> max_concurrent_streams() const noexcept { return max_concurrent_streams_; }
+  [[nodiscard]] std::optional<std::uint32_t> max_concurrent_streams() const noexcept {
+    return max_concurrent_streams_;
+  }
 
   // PEM of the certificate that the server showed.
   [[nodiscard]] std::string server_certificate() const;
 
   enum class Pings { kAnswered, kTooMany, kLost };
-  // Sends `count` pings in one packet and waits until all are answered, or the server says "too_many_pings" and goes away.
+  // Sends `count` pings in one packet and waits until all are answered, or the server says
+  // "too_many_pings" and goes away.
   [[nodiscard]] Pings ping(int count);
 
  private:

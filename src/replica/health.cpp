@@ -26,10 +26,11 @@ class HealthService::Service final : public v1::Health::CallbackService {
 
   explicit Service(std::vector<std::string> names) : names_(std::move(names)) {}
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request,
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call,
+                                  const v1::HealthCheckRequest* request,
                                   v1::HealthCheckResponse* response) noexcept override;
-  grpc::ServerWriteReactor<v1::HealthCheckResponse>* Watch(grpc::CallbackServerContext* call,
-                                                           const v1::HealthCheckRequest* request) noexcept override;
+  grpc::ServerWriteReactor<v1::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request) noexcept override;
 
   [[nodiscard]] bool knows(const std::string& name) const {
     return name.empty() || std::find(names_.begin(), names_.end(), name) != names_.end();
@@ -54,9 +55,10 @@ class HealthService::Service final : public v1::Health::CallbackService {
   Watchers watchers_ GUARDED_BY(mutex_);
 };
 
-// One Watch call. What to do next is decided under the lock and done outside of it: while `busy_`, nobody else starts anything,
-// and the call is not done before the last thing started, its Finish.
-class HealthService::Service::Watcher final : public grpc::ServerWriteReactor<v1::HealthCheckResponse> {
+// One Watch call. What to do next is decided under the lock and done outside of it: while `busy_`,
+// nobody else starts anything, and the call is not done before the last thing started, its Finish.
+class HealthService::Service::Watcher final
+    : public grpc::ServerWriteReactor<v1::HealthCheckResponse> {
  public:
   explicit Watcher(Service& service) : service_(service) {}
 
@@ -127,9 +129,9 @@ const grpc::Status kEnded{grpc::StatusCode::UNAVAILABLE, "the server is shutting
 
 }  // namespace
 
-grpc::ServerUnaryReactor* HealthService::Service::Check(grpc::CallbackServerContext* call,
-                                                        const v1::HealthCheckRequest* request,
-                                                        v1::HealthCheckResponse* response) noexcept {
+grpc::ServerUnaryReactor* HealthService::Service::Check(
+    grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request,
+    v1::HealthCheckResponse* response) noexcept {
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   if (knows(request->service())) {
     response->set_status(to_status(serving()));
@@ -193,13 +195,15 @@ void HealthService::Service::end_watches() noexcept {
 void HealthService::Service::forget(Watcher* watcher) noexcept {
   std::shared_ptr<Watcher> last;  // destroyed after the lock is released
   const MutexLock lock(mutex_);
-  const auto found = std::find_if(watchers_.begin(), watchers_.end(), [&](const auto& one) { return one.get() == watcher; });
+  const auto found = std::find_if(watchers_.begin(), watchers_.end(),
+                                  [&](const auto& one) { return one.get() == watcher; });
   if (found == watchers_.end()) return;
   last = *found;
   watchers_.erase(found);
 }
 
-HealthService::HealthService(std::vector<std::string> services) : service_(std::make_unique<Service>(std::move(services))) {}
+HealthService::HealthService(std::vector<std::string> services)
+    : service_(std::make_unique<Service>(std::move(services))) {}
 HealthService::~HealthService() = default;
 grpc::Service& HealthService::service() noexcept { return *service_; }
 void HealthService::set_serving(bool serving) noexcept { service_->set_serving(serving); }

@@ -1,6 +1,8 @@
-// HealthService: grpc.health.v1, for the server as a whole ("") and each service by name; all share one state, NOT_SERVING at first.
-// gRPC's own default service begins as SERVING and has no descriptor, so that it can't be seen by reflection.
-// Open without a key. Bounded: one message in flight for each Watch; Watches by --max-concurrent-streams.
+// HealthService: grpc.health.v1, for the server as a whole ("") and each service by name; all share
+// one state, NOT_SERVING at first. gRPC's own default service begins as SERVING and has no
+// descriptor, so that it can't be seen by reflection.
+// Open without a key.
+// Bounded: one message in flight for each Watch; Watches by --max-concurrent-streams.
 // Thread: any.
 #pragma once
 
@@ -30,7 +32,8 @@ class HealthService {
   // NOT_SERVING from now on, whatever set_serving says.
   void retire() noexcept;
 
-  // Ends every Watch, also those to come, with UNAVAILABLE: a server that is to stop would wait for them.
+  // Ends every Watch, also those to come, with UNAVAILABLE: a server that is to stop would wait for
+  // them.
   void end_watches() noexcept;
 
  private:

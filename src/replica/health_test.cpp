@@ -38,7 +38,8 @@ class Health : public testing::Test {
     return {code, response.status()};
   }
 
-  std::unique_ptr<grpc::ClientReader<v1::HealthCheckResponse>> watch(grpc::ClientContext& context, const std::string& service) {
+  std::unique_ptr<grpc::ClientReader<v1::HealthCheckResponse>> watch(grpc::ClientContext& context,
+                                                                     const std::string& service) {
     v1::HealthCheckRequest request;
     request.set_service(service);
     return stub_->Watch(&context, request);

@@ -11,16 +11,21 @@
 #include "replica/process.h"
 #include "scheduler/admission.h"
 #include "scheduler/engine_loop.h"
+#include "stream/doorbell.h"
 
 namespace sluice {
 namespace {
+
+// Counting open descriptors takes as long as there are many.
+constexpr int kTicksPerRefresh = 8;
 
 // For the last statuses, once the loop has ended all requests.
 constexpr std::chrono::seconds kLastWords{2};
 
 }  // namespace
 
-Keeper::Keeper(Charges charges) : charges_(std::move(charges)), thread_([this]() noexcept { run(); }) {}
+Keeper::Keeper(Charges charges)
+    : charges_(std::move(charges)), thread_([this]() noexcept { run(); }) {}
 
 Keeper::~Keeper() {
   begin_drain(std::chrono::milliseconds{0});
@@ -37,7 +42,8 @@ void Keeper::begin_drain(std::chrono::milliseconds grace) noexcept {
   charges_.calls.close();
   charges_.admission.close();
   // A century stands for ever, and can be added to the time.
-  const TimePoint until = charges_.clock.now() + std::min<std::chrono::milliseconds>(grace, std::chrono::hours{24 * 365 * 100});
+  const TimePoint until = charges_.clock.now() + std::min<std::chrono::milliseconds>(
+                                                     grace, std::chrono::hours{24 * 365 * 100});
   {
     const MutexLock lock(mutex_);
     const bool first = !drain_until_;
@@ -45,8 +51,8 @@ void Keeper::begin_drain(std::chrono::milliseconds grace) noexcept {
     if (!first) return;
   }
   changed_.notify_all();
-  log_info("replica", concat("draining: ", charges_.calls.count(), " requests still run, grace ", grace.count(),
-                             " ms (--drain-grace-ms)"));
+  log_info("replica", concat("draining: ", charges_.calls.count(), " requests still run, grace ",
+                             grace.count(), " ms (--drain-grace-ms)"));
 }
 
 bool Keeper::draining() const noexcept { return drain_until().has_value(); }
@@ -66,7 +72,8 @@ void Keeper::run() noexcept {
     look_after();
     const TimePoint next = charges_.clock.now() + kTick;
     const MutexLock lock(mutex_);
-    while (!drain_until_ && charges_.clock.now() < next) charges_.clock.wait_until(changed_, mutex_, next);
+    while (!drain_until_ && charges_.clock.now() < next)
+      charges_.clock.wait_until(changed_, mutex_, next);
   }
   drain();
   const MutexLock lock(mutex_);
@@ -77,27 +84,26 @@ void Keeper::run() noexcept {
 void Keeper::look_after() noexcept {
   charges_.keys.refresh();
   if (charges_.tls != nullptr) charges_.tls->refresh();
-  charges_.process.refresh();
+  if (++ticks_ % kTicksPerRefresh == 0) charges_.process.refresh();
   const bool is_stuck = stuck();
   if (!warm_ || charges_.health.serving() != is_stuck || draining()) return;
   charges_.health.set_serving(!is_stuck);
   if (is_stuck) {
-    log_error("replica", concat("the engine has not come round for ", charges_.limits.stall_limit.count(),
-                                " ms (--stall-limit-ms): health says NOT_SERVING"));
+    log_error("replica",
+              concat("the engine has not come round for ", charges_.limits.stall_limit.count(),
+                     " ms (--stall-limit-ms): health says NOT_SERVING"));
   } else {
     log_info("replica", "the engine has come round: health says SERVING");
   }
 }
 
+// In ticks and not by the clock: a machine that stood still is no stuck engine.
 bool Keeper::stuck() noexcept {
-  const Load load = charges_.admission.load();
   const TimePoint turn = charges_.loop.last_turn();
-  const TimePoint now = charges_.clock.now();
-  if (turn != seen_turn_ || load.running + load.waiting == 0) {
-    seen_turn_ = turn;
-    seen_since_ = now;
-  }
-  return now - seen_since_ > charges_.limits.stall_limit;
+  unanswered_ = turn == seen_turn_ ? unanswered_ + 1 : 0;
+  seen_turn_ = turn;
+  charges_.doorbell.ring();
+  return unanswered_ * kTick > charges_.limits.stall_limit;
 }
 
 void Keeper::drain() noexcept {
@@ -109,8 +115,10 @@ void Keeper::drain() noexcept {
     if (charges_.calls.wait_empty(charges_.clock, std::min(until, now + kTick))) break;
   }
   charges_.loop.request_stop();
-  const bool all_ended = charges_.calls.wait_empty(charges_.clock, charges_.clock.now() + kLastWords);
-  if (!all_ended) log_warning("replica", concat(charges_.calls.count(), " requests did not end by themselves"));
+  const bool all_ended =
+      charges_.calls.wait_empty(charges_.clock, charges_.clock.now() + kLastWords);
+  if (!all_ended)
+    log_warning("replica", concat(charges_.calls.count(), " requests did not end by themselves"));
   charges_.health.end_watches();
   charges_.stop_server();
 }

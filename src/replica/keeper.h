@@ -1,7 +1,9 @@
-// Keeper: the thread that looks after a running replica. Each kTick it reads keys and certificates that changed, tells health
-// whether the engine is stuck, and refreshes the process' metrics; when a drain is asked for it sees it through.
-// A drain: health and admission are closed at once by whoever asks; the keeper waits until no request is left or the grace is over,
-// stops the engine's loop, which ends the rest with UNAVAILABLE, and lets the last words go out.
+// Keeper: the thread that looks after a running replica. Each kTick it reads keys and certificates
+// that changed, tells health whether the engine is stuck (it is rung each tick, and does not come
+// round), and refreshes the process' metrics; when a drain is asked for it sees it through.
+// A drain: health and admission are closed at once by whoever asks; the keeper waits until no
+// request is left or the grace is over, stops the engine's loop, which ends the rest with
+// UNAVAILABLE, and lets the last words go out.
 // Thread: its own; the public functions any.
 #pragma once
 
@@ -19,6 +21,7 @@
 namespace sluice {
 
 class Admission;
+class Doorbell;
 class EngineLoop;
 class HealthService;
 class KeyRing;
@@ -38,6 +41,7 @@ class Keeper {
     HealthService& health;
     Admission& admission;
     EngineLoop& loop;
+    Doorbell& doorbell;
     ProcessMetrics& process;
     Gate& calls;
     std::function<void()> stop_server;  // returns when no call is left
@@ -63,8 +67,9 @@ class Keeper {
   [[nodiscard]] std::optional<TimePoint> drain_until() const noexcept EXCLUDES(mutex_);
 
   const Charges charges_;
-  TimePoint seen_turn_{};   // the loop's last turn when looked at,
-  TimePoint seen_since_{};  // and since when it is that, with work waiting
+  int ticks_ = 0;
+  TimePoint seen_turn_{};  // the loop's last turn when looked at
+  int unanswered_ = 0;     // rings since then
 
   std::atomic<bool> warm_ = false;
   mutable Mutex mutex_;

@@ -35,7 +35,8 @@ class Descriptor {
 };
 
 tl::unexpected<Error> unwritable(const fs::path& path) {
-  return fail(Code::kUnavailable, concat("can't write ", path.string(), " (--api-keys): ", std::strerror(errno)));
+  return fail(Code::kUnavailable,
+              concat("can't write ", path.string(), " (--api-keys): ", std::strerror(errno)));
 }
 
 Result<std::string> read_text(const fs::path& path) {
@@ -58,11 +59,14 @@ Result<void> replace_text(const fs::path& path, const std::string& text) {
   return {};
 }
 
-// Reads the text, changes it and writes it back while nobody else does. A lock on the folder leaves no lock file behind.
-Result<void> edit(const std::string& given, bool make, const std::function<Result<void>(std::string&)>& change) {
+// Reads the text, changes it and writes it back while nobody else does. A lock on the folder leaves
+// no lock file behind.
+Result<void> edit(const std::string& given, bool make,
+                  const std::function<Result<void>(std::string&)>& change) {
   std::error_code error;
   const bool exists = fs::exists(given, error);
-  const fs::path path = exists ? fs::canonical(given, error) : fs::absolute(given, error);  // keeps a symbolic link one
+  const fs::path path = exists ? fs::canonical(given, error)
+                               : fs::absolute(given, error);  // keeps a symbolic link one
   const Descriptor folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (error || folder.get() < 0 || ::flock(folder.get(), LOCK_EX) != 0) return unwritable(given);
 
@@ -117,7 +121,8 @@ Result<void> revoke_key(const std::string& path, const std::string& name) {
         kept += line + '\n';
       }
     }
-    if (!found || name.empty()) return fail(Code::kNotFound, concat("no key of that --name in ", path, " (--api-keys)"));
+    if (!found || name.empty())
+      return fail(Code::kNotFound, concat("no key of that --name in ", path, " (--api-keys)"));
     text = std::move(kept);
     return {};
   });

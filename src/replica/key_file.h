@@ -1,6 +1,6 @@
-// Editing a key file (`sluice key`): each change is a new file of mode 0600 renamed over the old one, so that a reader sees all of it
-// or nothing of it; changes by several processes at once wait for each other.
-// Comments and the other lines stay as they are.
+// Editing a key file (`sluice key`): each change is a new file of mode 0600 renamed over the old
+// one, so that a reader sees all of it or nothing of it; changes by several processes at once wait
+// for each other. Comments and the other lines stay as they are.
 // Thread: any.
 #pragma once
 
@@ -12,8 +12,9 @@
 
 namespace sluice {
 
-// Makes the file if there is none. Returns the new key, which is not kept anywhere. Errors: kInvalidArgument (the name is taken or
-// not a name, the file is not a key file), kUnavailable (the file can't be written).
+// Makes the file if there is none. Returns the new key, which is not kept anywhere. Errors:
+// kInvalidArgument (the name is taken or not a name, the file is not a key file), kUnavailable (the
+// file can't be written).
 [[nodiscard]] Result<std::string> add_key(const std::string& path, const std::string& name);
 
 // Errors as add_key's, and kNotFound.

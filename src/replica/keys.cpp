@@ -36,7 +36,8 @@ std::optional<Sha256> parse_hash(std::string_view text) {
 
 bool is_name(std::string_view text) noexcept {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), allowed);
 }
@@ -62,8 +63,10 @@ Result<std::vector<ApiKey>> parse_keys(std::string_view text) {
     if (!(fields >> name) || name.front() == '#') continue;
     const bool two_fields = fields >> hash && !(fields >> excess);
     const auto parsed = parse_hash(hash);
-    if (!two_fields || !is_name(name) || !parsed) return invalid(concat("line ", number, " is not `name sha256hex`"));
-    if (!names.insert(name).second) return invalid(concat("line ", number, " has the name of an earlier line"));
+    if (!two_fields || !is_name(name) || !parsed)
+      return invalid(concat("line ", number, " is not `name sha256hex`"));
+    if (!names.insert(name).second)
+      return invalid(concat("line ", number, " has the name of an earlier line"));
     if (keys.size() == kMaxKeys) return invalid(concat("more than ", kMaxKeys, " keys"));
     keys.push_back({name, *parsed});
   }
@@ -82,7 +85,9 @@ std::string make_key() {
 }
 
 KeyRing::KeyRing()
-    : own_key_(make_key()), own_hash_(sha256(own_key_)), keys_(std::make_shared<const std::vector<ApiKey>>()) {}
+    : own_key_(make_key()),
+      own_hash_(sha256(own_key_)),
+      keys_(std::make_shared<const std::vector<ApiKey>>()) {}
 
 KeyRing::~KeyRing() = default;
 
@@ -107,7 +112,8 @@ bool KeyRing::accepts(std::string_view bearer) const noexcept {
     keys = keys_;
   }
   bool found = CRYPTO_memcmp(hash.data(), own_hash_.data(), hash.size()) == 0;
-  for (const ApiKey& key : *keys) found |= CRYPTO_memcmp(hash.data(), key.hash.data(), hash.size()) == 0;
+  for (const ApiKey& key : *keys)
+    found |= CRYPTO_memcmp(hash.data(), key.hash.data(), hash.size()) == 0;
   return found;
 }
 
@@ -136,10 +142,12 @@ Result<KeyRing::Content> KeyRing::read(const std::string& path) {
   content.version = file_version(path);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (content.version.bytes < 0 || !file || (content.version.bytes > 0 && !(text << file.rdbuf()))) {
+  if (content.version.bytes < 0 || !file ||
+      (content.version.bytes > 0 && !(text << file.rdbuf()))) {
     return fail(Code::kNotFound, concat("can't read ", path, " (--api-keys)"));
   }
-  if (content.version.bytes > kMaxFileBytes) return invalid(concat(path, " (--api-keys) is larger than 4 MiB"));
+  if (content.version.bytes > kMaxFileBytes)
+    return invalid(concat(path, " (--api-keys) is larger than 4 MiB"));
   auto keys = parse_keys(text.str());
   if (!keys) return invalid(concat(path, " (--api-keys): ", keys.error().message));
   content.keys = std::move(*keys);

@@ -1,6 +1,7 @@
-// KeyRing: the API keys that may call, from a file that holds a name and the SHA-256 of each key, never a key itself.
-// File: one `name sha256hex` a line; blank lines and lines that begin with # are skipped. A file that can't be read or parsed
-// any more leaves the keys as they were and is logged.
+// KeyRing: the API keys that may call, from a file that holds a name and the SHA-256 of each key,
+// never a key itself.
+// File: one `name sha256hex` a line; blank lines and lines that begin with # are skipped. A file
+// that can't be read or parsed any more leaves the keys as they were and is logged.
 // Bounded by kMaxKeys, for each bearer is compared with all of them, in constant time.
 // Thread: accepts and required any; refresh one at a time.
 #pragma once
@@ -53,7 +54,8 @@ class KeyRing {
   // `bearer`: what follows "Bearer " in the metadata key `authorization`.
   [[nodiscard]] bool accepts(std::string_view bearer) const noexcept EXCLUDES(mutex_);
 
-  // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and never shown.
+  // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and
+  // never shown.
   [[nodiscard]] const std::string& own_key() const noexcept { return own_key_; }
 
   // Reads the file again if it changed since the last time. True if there are other keys now.

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 // SHA-256 of "abc", from FIPS 180-2.
-constexpr const char* kHashOfAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+constexpr const char* kHashOfAbc =
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 TEST(Keys, AreKnownByTheirSha256) {
   const TestFolder folder;
@@ -23,7 +24,8 @@ TEST(Keys, AreKnownByTheirSha256) {
   ASSERT_TRUE(ring) << ring.error().message;
   EXPECT_TRUE((*ring)->required());
   EXPECT_TRUE((*ring)->accepts("abc"));
-  for (const char* wrong : {"", "ab", "abcd", "ABC", kHashOfAbc}) EXPECT_FALSE((*ring)->accepts(wrong)) << wrong;
+  for (const char* wrong : {"", "ab", "abcd", "ABC", kHashOfAbc})
+    EXPECT_FALSE((*ring)->accepts(wrong)) << wrong;
 }
 
 TEST(Keys, NobodyNeedsOneWithoutAFile) {
@@ -78,8 +80,9 @@ TEST(Keys, ABrokenOrMissingFileLeavesThemAsTheyWere) {
 
 TEST(Keys, AFaultNamesTheFileItsLineAndTheFlagButNotItsText) {
   const TestFolder folder;
-  for (const std::string& text : {std::string("alice\n"), std::string("alice secret\n"), std::string("a/b ") + kHashOfAbc,
-                                  std::string("alice ") + kHashOfAbc + " more", std::string("alice ") + kHashOfAbc + "0"}) {
+  for (const std::string& text :
+       {std::string("alice\n"), std::string("alice secret\n"), std::string("a/b ") + kHashOfAbc,
+        std::string("alice ") + kHashOfAbc + " more", std::string("alice ") + kHashOfAbc + "0"}) {
     const auto ring = KeyRing::load(folder.write("keys", "# first line\n" + text));
     ASSERT_FALSE(ring) << text;
     EXPECT_THAT(ring.error().message, HasSubstr(folder.file("keys")));

@@ -39,7 +39,9 @@ std::string ListenAddress::text() const {
 
 Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view flag) {
   const auto malformed = [&] {
-    return invalid(concat(flag, " is HOST:PORT (with brackets around an IPv6 address), PORT 0 to 65535, not \"", text, '"'));
+    return invalid(concat(
+        flag, " is HOST:PORT (with brackets around an IPv6 address), PORT 0 to 65535, not \"", text,
+        '"'));
   };
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return malformed();
@@ -50,8 +52,10 @@ Result<ListenAddress> parse_listen_address(std::string_view text, std::string_vi
   if (!brackets && host.find(':') != std::string_view::npos) return malformed();
 
   ListenAddress address{std::string(host), 0};
-  const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), address.port);
-  const bool whole = error == std::errc{} && end == port_text.data() + port_text.size() && !port_text.empty();
+  const auto [end, error] =
+      std::from_chars(port_text.data(), port_text.data() + port_text.size(), address.port);
+  const bool whole =
+      error == std::errc{} && end == port_text.data() + port_text.size() && !port_text.empty();
   if (!whole || address.port < 0 || address.port > 65'535) return malformed();
   return address;
 }
@@ -61,9 +65,11 @@ Result<void> check_can_listen(const ListenAddress& address, std::string_view fla
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  const int failure = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  const int failure =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
   if (failure != 0) {
-    return invalid(concat("can't listen on ", address.text(), " (", flag, "): ", ::gai_strerror(failure)));
+    return invalid(
+        concat("can't listen on ", address.text(), " (", flag, "): ", ::gai_strerror(failure)));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   int unavailable = 0;
@@ -75,11 +81,13 @@ Result<void> check_can_listen(const ListenAddress& address, std::string_view fla
     } else if (why == EADDRNOTAVAIL || why == EAFNOSUPPORT) {  // say ::1 where there is no IPv6
       unavailable = why;
     } else {
-      return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag, "): ", std::strerror(why)));
+      return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag,
+                                             "): ", std::strerror(why)));
     }
   }
   if (any) return {};
-  return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag, "): ", std::strerror(unavailable)));
+  return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag,
+                                         "): ", std::strerror(unavailable)));
 }
 
 }  // namespace sluice

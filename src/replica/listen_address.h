@@ -1,4 +1,5 @@
-// ListenAddress: HOST:PORT as --listen and --metrics-listen take it, and whether a server can listen there.
+// ListenAddress: HOST:PORT as --listen and --metrics-listen take it, and whether a server can
+// listen there.
 // Thread: any (values).
 #pragma once
 
@@ -18,9 +19,11 @@ struct ListenAddress {
 };
 
 // Errors name `flag`.
-[[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view flag);
+[[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text,
+                                                         std::string_view flag);
 
-// Binds each of the host's addresses for a moment. gRPC says no more than that it failed, and is content with one of several.
+// Binds each of the host's addresses for a moment. gRPC says no more than that it failed, and is
+// content with one of several.
 [[nodiscard]] Result<void> check_can_listen(const ListenAddress& address, std::string_view flag);
 
 }  // namespace sluice

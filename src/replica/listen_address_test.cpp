@@ -22,8 +22,9 @@ TEST(ListenAddress, TakesNamesAndBothKindsOfAddress) {
 }
 
 TEST(ListenAddress, AFaultShowsTheTextAndTheFlag) {
-  for (const char* text : {"", ":", "nonsense", "127.0.0.1", "127.0.0.1:", ":50051", "127.0.0.1:65536", "127.0.0.1:-1",
-                           "127.0.0.1:80x", "::1:50051", "127.0.0.1:+1"}) {
+  for (const char* text :
+       {"", ":", "nonsense", "127.0.0.1", "127.0.0.1:", ":50051", "127.0.0.1:65536", "127.0.0.1:-1",
+        "127.0.0.1:80x", "::1:50051", "127.0.0.1:+1"}) {
     const auto address = parse_listen_address(text, "--listen");
     ASSERT_FALSE(address) << text;
     EXPECT_THAT(address.error().message, HasSubstr("--listen"));

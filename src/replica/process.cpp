@@ -23,15 +23,17 @@ constexpr int kShortBacklog = 4096;
 double cpu_seconds() noexcept {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 double entries_of(const char* folder) noexcept {
   std::error_code error;
   double count = 0;
-  for (auto it = std::filesystem::directory_iterator(folder, error); !error && it != std::filesystem::directory_iterator();
-       it.increment(error)) {
+  for (auto it = std::filesystem::directory_iterator(folder, error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
     ++count;
   }
   return count;
@@ -39,20 +41,26 @@ double entries_of(const char* folder) noexcept {
 
 }  // namespace
 
-ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine, std::string_view model)
+ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
+                               std::string_view model)
     : resident_bytes_(metrics.gauge("process_resident_memory_bytes", "Resident memory")),
       open_descriptors_(metrics.gauge("process_open_fds", "Open file descriptors")),
       threads_(metrics.gauge("process_threads", "Threads")),
-      cpu_seconds_(metrics.counter("process_cpu_seconds_total", "Processor time, user and system")) {
+      cpu_seconds_(
+          metrics.counter("process_cpu_seconds_total", "Processor time, user and system")) {
   metrics
       .gauge("sluice_build_info", "1; the labels say what runs",
-             {{"version", std::string(version)}, {"engine", std::string(engine)}, {"model", std::string(model)}})
+             {{"version", std::string(version)},
+              {"engine", std::string(engine)},
+              {"model", std::string(model)}})
       .set(1);
   metrics.gauge("process_start_time_seconds", "When the process started, in seconds since 1970")
-      .set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+      .set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+               .count());
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  metrics.gauge("process_max_fds", "Most file descriptors that may be open").set(static_cast<double>(limit.rlim_cur));
+  metrics.gauge("process_max_fds", "Most file descriptors that may be open")
+      .set(static_cast<double>(limit.rlim_cur));
   refresh();
 }
 
@@ -74,7 +82,9 @@ void raise_descriptor_limit() noexcept {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_max < kFewDescriptors) {
-    log_warning("process", concat("at most ", limit.rlim_max, " file descriptors, one for each connection (RLIMIT_NOFILE, ulimit -Hn)"));
+    log_warning("process",
+                concat("at most ", limit.rlim_max,
+                       " file descriptors, one for each connection (RLIMIT_NOFILE, ulimit -Hn)"));
   }
 }
 
@@ -82,7 +92,8 @@ void check_listen_backlog() noexcept try {
   int backlog = kShortBacklog;
   std::ifstream("/proc/sys/net/core/somaxconn") >> backlog;
   if (backlog < kShortBacklog) {
-    log_warning("process", concat("at most ", backlog, " connections may wait to be accepted (net.core.somaxconn)"));
+    log_warning("process", concat("at most ", backlog,
+                                  " connections may wait to be accepted (net.core.somaxconn)"));
   }
 } catch (...) {
   // Out of memory: only a hint is lost.

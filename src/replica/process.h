@@ -11,7 +11,8 @@ namespace sluice {
 // The names that Prometheus' own client libraries use, and the build.
 class ProcessMetrics {
  public:
-  ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine, std::string_view model);
+  ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
+                 std::string_view model);
   void refresh() noexcept;
 
  private:

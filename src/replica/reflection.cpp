@@ -21,7 +21,8 @@ const DescriptorPool& pool() { return *DescriptorPool::generated_pool(); }
 
 // The file and all that it imports, each once.
 template <typename FileResponse>
-void add_file(const FileDescriptor& file, std::set<const FileDescriptor*>& added, FileResponse& out) {
+void add_file(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
+              FileResponse& out) {
   if (!added.insert(&file).second) return;
   google::protobuf::FileDescriptorProto proto;
   file.CopyTo(&proto);
@@ -45,7 +46,8 @@ void answer_file(const FileDescriptor* file, Response& out) {
 template <typename Response>
 void answer_extension(const std::string& type, int number, Response& out) {
   const Descriptor* extended = pool().FindMessageTypeByName(type);
-  const FieldDescriptor* field = extended == nullptr ? nullptr : pool().FindExtensionByNumber(extended, number);
+  const FieldDescriptor* field =
+      extended == nullptr ? nullptr : pool().FindExtensionByNumber(extended, number);
   answer_file(field == nullptr ? nullptr : field->file(), out);
 }
 
@@ -57,7 +59,8 @@ void answer_extension_numbers(const std::string& type, Response& out) {
   pool().FindAllExtensions(extended, &extensions);
   auto& numbers = *out.mutable_all_extension_numbers_response();
   numbers.set_base_type_name(type);
-  for (const FieldDescriptor* extension : extensions) numbers.add_extension_number(extension->number());
+  for (const FieldDescriptor* extension : extensions)
+    numbers.add_extension_number(extension->number());
 }
 
 template <typename Request, typename Response>
@@ -76,7 +79,8 @@ void answer(const std::vector<std::string>& services, const Request& request, Re
     case Request::kAllExtensionNumbersOfType:
       return answer_extension_numbers(request.all_extension_numbers_of_type(), out);
     case Request::kListServices:
-      for (const std::string& name : services) out.mutable_list_services_response()->add_service()->set_name(name);
+      for (const std::string& name : services)
+        out.mutable_list_services_response()->add_service()->set_name(name);
       return;
     case Request::MESSAGE_REQUEST_NOT_SET:
       out.mutable_error_response()->set_error_code(grpc::StatusCode::INVALID_ARGUMENT);
@@ -89,7 +93,9 @@ void answer(const std::vector<std::string>& services, const Request& request, Re
 template <typename Request, typename Response>
 class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
  public:
-  explicit Reactor(const std::vector<std::string>& services) : services_(services) { this->StartRead(&request_); }
+  explicit Reactor(const std::vector<std::string>& services) : services_(services) {
+    this->StartRead(&request_);
+  }
 
  private:
   void OnReadDone(bool ok) noexcept override {
@@ -117,27 +123,31 @@ class ReflectionService::V1 final : public grpc::reflection::v1::ServerReflectio
  private:
   using Request = grpc::reflection::v1::ServerReflectionRequest;
   using Response = grpc::reflection::v1::ServerReflectionResponse;
-  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(grpc::CallbackServerContext*) noexcept override {
+  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
+      grpc::CallbackServerContext*) noexcept override {
     return new Reactor<Request, Response>(services_);
   }
   const std::vector<std::string> services_;
 };
 
-class ReflectionService::V1Alpha final : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
+class ReflectionService::V1Alpha final
+    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
  public:
   explicit V1Alpha(std::vector<std::string> services) : services_(std::move(services)) {}
 
  private:
   using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
   using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
-  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(grpc::CallbackServerContext*) noexcept override {
+  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
+      grpc::CallbackServerContext*) noexcept override {
     return new Reactor<Request, Response>(services_);
   }
   const std::vector<std::string> services_;
 };
 
 ReflectionService::ReflectionService(std::vector<std::string> services)
-    : v1_(std::make_unique<V1>(services)), v1alpha_(std::make_unique<V1Alpha>(std::move(services))) {}
+    : v1_(std::make_unique<V1>(services)),
+      v1alpha_(std::make_unique<V1Alpha>(std::move(services))) {}
 ReflectionService::~ReflectionService() = default;
 grpc::Service& ReflectionService::v1() noexcept { return *v1_; }
 grpc::Service& ReflectionService::v1alpha() noexcept { return *v1alpha_; }

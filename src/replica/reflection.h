@@ -1,5 +1,5 @@
-// ReflectionService: grpc.reflection.v1 and v1alpha over the descriptors in this binary, for grpcurl and its like.
-// One implementation for both: Debian's gRPC has v1alpha alone.
+// ReflectionService: grpc.reflection.v1 and v1alpha over the descriptors in this binary, for
+// grpcurl and its like. One implementation for both: Debian's gRPC has v1alpha alone.
 // Bounded: one request in flight for each call; it answers from memory.
 // Thread: gRPC's.
 #pragma once

@@ -40,7 +40,8 @@
 namespace sluice {
 namespace {
 
-// A server that stops waits this long for calls that are not requests (Watch, Attach without requests, reflection).
+// A server that stops waits this long for calls that are not requests (Watch, Attach without
+// requests, reflection).
 constexpr std::chrono::milliseconds kOtherCalls{200};
 
 ServedModel served(const EngineInfo& info) {
@@ -58,7 +59,8 @@ Result<std::unique_ptr<ServerTls>> load_tls(const TlsFiles& files) {
 }
 
 // Generates one token, as a client would.
-Result<void> generate_a_token(const std::shared_ptr<grpc::Channel>& channel, const std::string& key) {
+Result<void> generate_a_token(const std::shared_ptr<grpc::Channel>& channel,
+                              const std::string& key) {
   inference::GenerateRequest request;
   request.set_model("local");
   request.set_max_tokens(1);
@@ -71,8 +73,10 @@ Result<void> generate_a_token(const std::shared_ptr<grpc::Channel>& channel, con
   inference::GenerateResponse response;
   while (stream->Read(&response)) continue;
   const grpc::Status status = stream->Finish();
-  if (!status.ok()) return fail(Code::kInternal, concat("the warm-up generation failed: ", status.error_message()));
-  if (response.completion_tokens() == 0) return fail(Code::kInternal, "the warm-up generation made no token");
+  if (!status.ok())
+    return fail(Code::kInternal, concat("the warm-up generation failed: ", status.error_message()));
+  if (response.completion_tokens() == 0)
+    return fail(Code::kInternal, "the warm-up generation made no token");
   return {};
 }
 
@@ -123,12 +127,20 @@ class Replica::Parts {
   Gate calls;
 
   std::unique_ptr<Keeper> keeper;
-  const ReplicaContext context{
-      *engine,   admission, preparer, embed_queue, clock, options.limits, *keys, replica_metrics, calls, served(engine->info()),
-      [this](auto grace) {
-        keeper->begin_drain(grace.value_or(options.limits.drain_grace));
-        return static_cast<std::uint32_t>(calls.count());
-      }};
+  const ReplicaContext context{*engine,
+                               admission,
+                               preparer,
+                               embed_queue,
+                               clock,
+                               options.limits,
+                               *keys,
+                               replica_metrics,
+                               calls,
+                               served(engine->info()),
+                               [this](auto grace) {
+                                 keeper->begin_drain(grace.value_or(options.limits.drain_grace));
+                                 return static_cast<std::uint32_t>(calls.count());
+                               }};
   Services services{context};
   HealthService health{{"inference.LLM", "inference.Replica"}};
   std::unique_ptr<ReflectionService> reflection;
@@ -174,7 +186,8 @@ Result<void> Replica::Parts::listen_and_serve() {
   credentials = tls ? tls->credentials() : grpc::InsecureServerCredentials();
   builder.AddListeningPort(listen.text(), credentials, &listen.port);
   auto started = builder.BuildAndStart();
-  if (!started || listen.port == 0) return fail(Code::kUnavailable, concat("can't listen on ", options.listen, " (--listen)"));
+  if (!started || listen.port == 0)
+    return fail(Code::kUnavailable, concat("can't listen on ", options.listen, " (--listen)"));
   const MutexLock lock(server_mutex);
   server = std::move(started);
   return {};
@@ -192,25 +205,32 @@ void Replica::Parts::stop_server() noexcept {
 Replica::Replica(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Replica::~Replica() = default;
 
-Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine, ReplicaOptions options) {
+Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
+                                                ReplicaOptions options) {
   auto address = parse_listen_address(options.listen, "--listen");
   if (!address) return tl::unexpected(std::move(address.error()));
   auto keys = load_keys(options.api_keys);
   if (!keys) return tl::unexpected(std::move(keys.error()));
   auto tls = load_tls(options.tls);
   if (!tls) return tl::unexpected(std::move(tls.error()));
-  if (auto proved = prove_server_options(options.limits, options.transport, tls->get(), &set_server_options); !proved) {
+  if (auto proved =
+          prove_server_options(options.limits, options.transport, tls->get(), &set_server_options);
+      !proved) {
     return tl::unexpected(std::move(proved.error()));
   }
 
-  auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address), std::move(*keys), std::move(*tls));
+  auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address),
+                                      std::move(*keys), std::move(*tls));
   Parts& parts = *made;
-  if (auto served = parts.serve_metrics(); !served) return tl::unexpected(std::move(served.error()));
+  if (auto served = parts.serve_metrics(); !served)
+    return tl::unexpected(std::move(served.error()));
   parts.engine_thread = std::thread([&parts]() noexcept { parts.loop.run(); });
-  parts.keeper = std::make_unique<Keeper>(Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(),
-                                                          parts.health, parts.admission, parts.loop, parts.process, parts.calls,
-                                                          [&parts] { parts.stop_server(); }});
-  if (auto served = parts.listen_and_serve(); !served) return tl::unexpected(std::move(served.error()));
+  parts.keeper = std::make_unique<Keeper>(
+      Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(), parts.health,
+                      parts.admission, parts.loop, parts.doorbell, parts.process, parts.calls,
+                      [&parts] { parts.stop_server(); }});
+  if (auto served = parts.listen_and_serve(); !served)
+    return tl::unexpected(std::move(served.error()));
   return std::unique_ptr<Replica>(new Replica(std::move(made)));
 }
 

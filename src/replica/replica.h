@@ -1,5 +1,7 @@
-// Replica: one engine behind gRPC. Owns everything between the port and the model, and is the only place where it is joined.
-// Life: start() listens (health: NOT_SERVING) → warm_up() shows that a token comes out (SERVING) → begin_drain() → wait() returns.
+// Replica: one engine behind gRPC. Owns everything between the port and the model, and is the only
+// place where it is joined.
+// Life: start() listens (health: NOT_SERVING) → warm_up() shows that a token comes out (SERVING) →
+// begin_drain() → wait() returns.
 // Bounded by ReplicaOptions::limits, each part as its own header says.
 // Thread: any; wait and warm_up block.
 #pragma once
@@ -43,21 +45,24 @@ struct ReplicaOptions {
 class Replica {
  public:
   // Proves the transport's options, then listens. Errors name the flag or file at fault.
-  [[nodiscard]] static Result<std::unique_ptr<Replica>> start(std::unique_ptr<Engine> engine, ReplicaOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<Replica>> start(std::unique_ptr<Engine> engine,
+                                                              ReplicaOptions options);
   // Drains without grace.
   ~Replica();
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  // One token through gRPC; from then on health says SERVING. `with_token` false: it says so at once.
+  // One token through gRPC; from then on health says SERVING. `with_token` false: it says so at
+  // once.
   [[nodiscard]] Result<void> warm_up(bool with_token = true);
 
   // "HOST:PORT" with the port that was given or found; metrics: "off" without.
   [[nodiscard]] std::string address() const;
   [[nodiscard]] std::string metrics_address() const;
 
-  // Health says NOT_SERVING, new requests get UNAVAILABLE, running ones may go on for the grace (absent: --drain-grace-ms); then the
-  // server ends. A further call can only shorten the grace. Returns how many requests still run.
+  // Health says NOT_SERVING, new requests get UNAVAILABLE, running ones may go on for the grace
+  // (absent: --drain-grace-ms); then the server ends. A further call can only shorten the grace.
+  // Returns how many requests still run.
   std::uint32_t begin_drain(std::optional<std::chrono::milliseconds> grace) noexcept;
   [[nodiscard]] bool draining() const noexcept;
 

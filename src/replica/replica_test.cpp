@@ -40,7 +40,8 @@ class ReplicaTest : public testing::Test {
   }
 
   Result<std::unique_ptr<Replica>> start(ReplicaOptions options) {
-    return Replica::start(std::make_unique<ScriptedEngine>(ScriptedOptions{}, clock_), std::move(options));
+    return Replica::start(std::make_unique<ScriptedEngine>(ScriptedOptions{}, clock_),
+                          std::move(options));
   }
 
   void start_or_fail(ReplicaOptions options) {
@@ -111,7 +112,8 @@ TEST_F(ReplicaTest, ListensOnAPortThatOthersCanReach) {
 TEST_F(ReplicaTest, ADrainLetsRunningStreamsFinishAndRefusesNewOnes) {
   start_or_fail(options());
   ASSERT_TRUE(replica_->warm_up());
-  const auto running = generate(10'000);  // more than the wire takes ahead: it runs until it is read
+  const auto running =
+      generate(10'000);  // more than the wire takes ahead: it runs until it is read
   ASSERT_TRUE(running->stream->Read(&running->response));
 
   EXPECT_EQ(replica_->begin_drain(1h), 1U);
@@ -147,6 +149,33 @@ TEST_F(ReplicaTest, ADrainDoesNotWaitForWatchers) {
   replica_->wait();
 }
 
+TEST_F(ReplicaTest, AnEngineThatIsStuckIsNotServingUntilItComesRound) {
+  ScriptedOptions blocking;
+  blocking.script = *Script::parse("block");
+  ReplicaOptions impatient = options();
+  impatient.limits.stall_limit = 300ms;
+  auto started = Replica::start(std::make_unique<ScriptedEngine>(blocking, clock_), impatient);
+  ASSERT_TRUE(started);
+  channel_ = (*started)->in_process_channel();
+  ASSERT_TRUE((*started)->warm_up(false));
+
+  grpc::ClientContext watching;
+  const auto watcher = grpc::health::v1::Health::NewStub(channel_)->Watch(&watching, {});
+  Status response;
+  const auto read_until = [&](Status::ServingStatus wanted) {
+    while (watcher->Read(&response) && response.status() != wanted) continue;
+    return response.status() == wanted;
+  };
+  EXPECT_TRUE(read_until(Status::SERVING));
+  const auto call = generate(1);
+  EXPECT_TRUE(read_until(Status::NOT_SERVING));
+  call->context.TryCancel();  // which aborts the forward pass
+  EXPECT_TRUE(read_until(Status::SERVING));
+  static_cast<void>(finish(*call));
+  watching.TryCancel();
+  static_cast<void>(watcher->Finish());
+}
+
 TEST_F(ReplicaTest, APortInUseIsNamedWithItsFlag) {
   start_or_fail(options());
   ReplicaOptions same = options();
@@ -160,7 +189,8 @@ TEST_F(ReplicaTest, APortInUseIsNamedWithItsFlag) {
 template <typename Service, typename Request, typename Response>
 struct Reflection {
   // The services' names, and how the call ended.
-  static std::pair<std::vector<std::string>, grpc::StatusCode> list(const std::shared_ptr<grpc::Channel>& channel) {
+  static std::pair<std::vector<std::string>, grpc::StatusCode> list(
+      const std::shared_ptr<grpc::Channel>& channel) {
     grpc::ClientContext context;
     const auto stub = Service::NewStub(channel);
     const auto stream = stub->ServerReflectionInfo(&context);
@@ -171,16 +201,18 @@ struct Reflection {
     Response response;
     std::vector<std::string> names;
     while (stream->Read(&response)) {
-      for (const auto& service : response.list_services_response().service()) names.push_back(service.name());
+      for (const auto& service : response.list_services_response().service())
+        names.push_back(service.name());
     }
     return {names, stream->Finish().error_code()};
   }
 };
-using ReflectionV1 = Reflection<grpc::reflection::v1::ServerReflection, grpc::reflection::v1::ServerReflectionRequest,
+using ReflectionV1 = Reflection<grpc::reflection::v1::ServerReflection,
+                                grpc::reflection::v1::ServerReflectionRequest,
                                 grpc::reflection::v1::ServerReflectionResponse>;
-using ReflectionV1Alpha =
-    Reflection<grpc::reflection::v1alpha::ServerReflection, grpc::reflection::v1alpha::ServerReflectionRequest,
-               grpc::reflection::v1alpha::ServerReflectionResponse>;
+using ReflectionV1Alpha = Reflection<grpc::reflection::v1alpha::ServerReflection,
+                                     grpc::reflection::v1alpha::ServerReflectionRequest,
+                                     grpc::reflection::v1alpha::ServerReflectionResponse>;
 
 TEST_F(ReplicaTest, ReflectionListsTheServicesInBothVersions) {
   start_or_fail(options());

@@ -48,7 +48,8 @@ class EchoService final : public grpc::CallbackGenericService {
     grpc::ByteBuffer message_;
   };
 
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) noexcept override {
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext*) noexcept override {
     return new Echo(received_);
   }
 
@@ -84,12 +85,14 @@ Result<void> prove_polite_client(int port, const Limits& limits, std::uint32_t s
   H2Probe client(port, H2Probe::Security::kPlain);
   if (!client.greeted()) return broken("the server does not speak HTTP/2");
   if (client.max_concurrent_streams() != limits.max_concurrent_streams) {
-    return broken(concat("--max-concurrent-streams ", limits.max_concurrent_streams, " is not what the server announces"));
+    return broken(concat("--max-concurrent-streams ", limits.max_concurrent_streams,
+                         " is not what the server announces"));
   }
   for (std::uint32_t i = 0; i < strikes + 3; ++i) {
     if (i > 0) pause(2 * kScaledPingInterval);
     if (client.ping(1) != H2Probe::Pings::kAnswered) {
-      return broken(concat("a client that pings no more often than each ", limits.min_ping_interval.count(),
+      return broken(concat("a client that pings no more often than each ",
+                           limits.min_ping_interval.count(),
                            " ms (--min-ping-interval-ms) is sent away"));
     }
   }
@@ -103,7 +106,8 @@ Result<void> prove_rude_client(int port, std::uint32_t strikes) {
   auto pings = client.ping(static_cast<int>(strikes) + 2);
   if (pings == H2Probe::Pings::kAnswered) pings = client.ping(1);
   if (pings != H2Probe::Pings::kTooMany) {
-    return broken("a client that pings all the time is not told too_many_pings (--max-ping-strikes)");
+    return broken(
+        "a client that pings all the time is not told too_many_pings (--max-ping-strikes)");
   }
   return {};
 }
@@ -132,17 +136,20 @@ Result<void> prove_message_bounds(const ThrowAwayServer& proof, const Limits& li
   if (echo(stub, kScaledMessageBytes) != grpc::StatusCode::OK || proof.service.received() != 1) {
     return broken(concat("a message of ", bound, " does not pass"));
   }
-  if (echo(stub, kScaledMessageBytes + 1) != grpc::StatusCode::RESOURCE_EXHAUSTED || proof.service.received() != 2) {
+  if (echo(stub, kScaledMessageBytes + 1) != grpc::StatusCode::RESOURCE_EXHAUSTED ||
+      proof.service.received() != 2) {
     return broken(concat("the server sends more than ", bound));
   }
-  if (echo(stub, 2 * kScaledMessageBytes + 1) != grpc::StatusCode::RESOURCE_EXHAUSTED || proof.service.received() != 2) {
+  if (echo(stub, 2 * kScaledMessageBytes + 1) != grpc::StatusCode::RESOURCE_EXHAUSTED ||
+      proof.service.received() != 2) {
     return broken(concat("the server takes messages of more than twice ", bound));
   }
   return {};
 }
 
 Result<void> prove_tls(int port, const ServerTls& tls) {
-  if (H2Probe(port, H2Probe::Security::kPlain).greeted()) return broken("a client without TLS is served (--tls-cert)");
+  if (H2Probe(port, H2Probe::Security::kPlain).greeted())
+    return broken("a client without TLS is served (--tls-cert)");
   H2Probe client(port, H2Probe::Security::kTls);
   const bool greeted = client.greeted();
   const std::string shown = client.server_certificate();
@@ -150,15 +157,17 @@ Result<void> prove_tls(int port, const ServerTls& tls) {
   if (shown != leaf_certificate(tls.current()->certificate)) {
     return broken("the server shows another certificate than that of --tls-cert");
   }
-  if (tls.asks_clients() && greeted) return broken("a client without a certificate is served (--tls-client-ca)");
-  if (!tls.asks_clients() && !greeted) return broken("a client with TLS is not served (--tls-cert)");
+  if (tls.asks_clients() && greeted)
+    return broken("a client without a certificate is served (--tls-client-ca)");
+  if (!tls.asks_clients() && !greeted)
+    return broken("a client with TLS is not served (--tls-cert)");
   return {};
 }
 
 }  // namespace
 
-Result<void> prove_server_options(const Limits& limits, const TransportOptions& transport, const ServerTls* tls,
-                                  const SetServerOptions& set_options) {
+Result<void> prove_server_options(const Limits& limits, const TransportOptions& transport,
+                                  const ServerTls* tls, const SetServerOptions& set_options) {
   Limits scaled = limits;
   scaled.max_message_bytes = kScaledMessageBytes;
   scaled.min_ping_interval = kScaledPingInterval;
@@ -178,7 +187,8 @@ Result<void> prove_server_options(const Limits& limits, const TransportOptions& 
   if (!proof.server) return broken("no server can be started on the loopback address");
 
   const std::uint32_t strikes = scaled_transport.max_ping_strikes;
-  auto polite = std::async(std::launch::async, [&] { return prove_polite_client(proof.plain_port, limits, strikes); });
+  auto polite = std::async(std::launch::async,
+                           [&] { return prove_polite_client(proof.plain_port, limits, strikes); });
   Result<void> proved = prove_message_bounds(proof, limits);
   if (proved && strikes > 0) proved = prove_rude_client(proof.plain_port, strikes);
   if (proved && tls != nullptr) proved = prove_tls(proof.tls_port, *tls);

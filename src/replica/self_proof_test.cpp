@@ -23,10 +23,11 @@ Result<void> prove(const SetServerOptions& set_options, const ServerTls* tls = n
 
 // Sets everything as the server does, but spoils one option: of two values gRPC takes the first.
 SetServerOptions with(const char* option, int value) {
-  return [=](const Limits& limits, const TransportOptions& transport, grpc::ServerBuilder& builder) {
-    builder.AddChannelArgument(option, value);
-    set_server_options(limits, transport, builder);
-  };
+  return
+      [=](const Limits& limits, const TransportOptions& transport, grpc::ServerBuilder& builder) {
+        builder.AddChannelArgument(option, value);
+        set_server_options(limits, transport, builder);
+      };
 }
 
 void expect_broken(const SetServerOptions& set_options, const char* flag) {
@@ -48,9 +49,12 @@ TEST(SelfProof, FindsAMisspeltPingInterval) {
         builder.AddChannelArgument("grpc.http2.min_recv_ping_interval_without_data_ms", 10);
         builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
         builder.AddChannelArgument(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, grpc_receive_bound(limits));
-        builder.AddChannelArgument(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, static_cast<int>(limits.max_message_bytes));
-        builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(limits.max_concurrent_streams));
-        builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, static_cast<int>(transport.max_ping_strikes));
+        builder.AddChannelArgument(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH,
+                                   static_cast<int>(limits.max_message_bytes));
+        builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                                   static_cast<int>(limits.max_concurrent_streams));
+        builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES,
+                                   static_cast<int>(transport.max_ping_strikes));
       },
       "--min-ping-interval-ms");
 }
@@ -61,7 +65,8 @@ TEST(SelfProof, FindsPingsThatAreOnlyToleratedDuringCalls) {
 
 TEST(SelfProof, FindsPingsThatAreNeverTooMany) {
   expect_broken(with(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0), "--max-ping-strikes");
-  expect_broken(with(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 0), "--max-ping-strikes");
+  expect_broken(with(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 0),
+                "--max-ping-strikes");
 }
 
 TEST(SelfProof, FindsMessageBoundsThatAreTooSmallOrMissing) {
@@ -78,7 +83,9 @@ TEST(SelfProof, FindsAnotherNumberOfStreams) {
 class SelfProofTls : public testing::Test {
  protected:
   void SetUp() override {
-    std::signal(SIGPIPE, SIG_IGN);  // as the server does: OpenSSL writes to connections that the other side closed
+    std::signal(
+        SIGPIPE,
+        SIG_IGN);  // as the server does: OpenSSL writes to connections that the other side closed
     const TestCertificate certificate = TestCertificate::make("server");
     files_.certificate = folder_.write("cert.pem", certificate.certificate);
     files_.key = folder_.write("key.pem", certificate.key);

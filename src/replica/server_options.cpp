@@ -14,21 +14,29 @@ int to_int(std::uint64_t value) noexcept {
   return static_cast<int>(std::min<std::uint64_t>(value, std::numeric_limits<int>::max()));
 }
 
-int to_int(std::chrono::milliseconds value) noexcept { return to_int(static_cast<std::uint64_t>(std::max<std::int64_t>(value.count(), 1))); }
+int to_int(std::chrono::milliseconds value) noexcept {
+  return to_int(static_cast<std::uint64_t>(std::max<std::int64_t>(value.count(), 1)));
+}
 
 }  // namespace
 
-int grpc_receive_bound(const Limits& limits) noexcept { return to_int(std::uint64_t{limits.max_message_bytes} * 2); }
+int grpc_receive_bound(const Limits& limits) noexcept {
+  return to_int(std::uint64_t{limits.max_message_bytes} * 2);
+}
 
-void set_server_options(const Limits& limits, const TransportOptions& transport, grpc::ServerBuilder& builder) {
-  const auto set = [&builder](const char* option, int value) { builder.AddChannelArgument(option, value); };
+void set_server_options(const Limits& limits, const TransportOptions& transport,
+                        grpc::ServerBuilder& builder) {
+  const auto set = [&builder](const char* option, int value) {
+    builder.AddChannelArgument(option, value);
+  };
 
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, grpc_receive_bound(limits));
   set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, to_int(limits.max_message_bytes));
   set(GRPC_ARG_MAX_METADATA_SIZE, to_int(transport.max_metadata_bytes));
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS, to_int(limits.max_concurrent_streams));
 
-  // Ours to the client: a client that vanished is noticed also while nothing is sent, however long that takes.
+  // Ours to the client: a client that vanished is noticed also while nothing is sent, however long
+  // that takes.
   set(GRPC_ARG_KEEPALIVE_TIME_MS, to_int(limits.keepalive_time));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, to_int(limits.keepalive_timeout));
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);

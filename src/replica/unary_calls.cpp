@@ -52,11 +52,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
   void succeed(const Fill& fill) noexcept EXCLUDES(mutex_) {
     if (!end(std::nullopt)) return;
     fill();
+    end_with_request_id(call_);
     Finish(grpc::Status::OK);
   }
 
   void fail(const Error& error) noexcept EXCLUDES(mutex_) {
-    if (end(error.code)) Finish(failed(call_, error, request_id_of(call_)));
+    if (!end(error.code)) return;
+    end_with_request_id(call_);
+    Finish(failed(call_, error));
   }
 
   void OnCancel() noexcept override { fail(cancelled(deadline_, replica_.clock)); }

@@ -45,9 +45,9 @@ std::vector<Prefill> prefills(const PlanState& state, const PlanBudgets& budgets
   for (std::uint32_t i = 0; i < state.running.size(); ++i) {
     if (state.running[i] != 1) found.push_back({i, false, state.running[i]});
   }
-  const auto candidates =
-      std::min(state.waiting.size(), static_cast<std::size_t>(std::max(budgets.free_slots, 0)));
-  for (std::uint32_t i = 0; i < candidates; ++i) found.push_back({i, true, state.waiting[i]});
+  for (std::uint32_t i = 0; i < candidates(state, budgets); ++i) {
+    if (state.waiting[i] != 1) found.push_back({i, true, state.waiting[i]});
+  }
   return found;
 }
 

@@ -12,7 +12,8 @@
 namespace sluice {
 
 struct PlanState {
-  // Tokens of each sequence that are not in its KV yet, at least 1; exactly 1 is a decode row, waiting or not.
+  // Tokens of each sequence that are not in its KV yet, at least 1; exactly 1 is a decode row,
+  // waiting or not.
   std::span<const std::int32_t>
       running;  // those that have a slot, in any order that stays the same from step to step
   std::span<const std::int32_t>

@@ -171,6 +171,8 @@ std::optional<StreamEnd> StreamReader::take(Credit& credit, std::vector<Delta>& 
       core.full = false;
       ring = true;
     }
+    // A failure does not wait for a reader that grants nothing: what is left goes unread.
+    if (core.end && !core.end->has_value()) core.queue.clear();
     if (core.queue.empty() && core.end && !std::exchange(core.end_taken, true)) end = core.end;
   }
   if (ring) core.options.doorbell->ring_readable(core.options.id);

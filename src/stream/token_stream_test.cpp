@@ -135,6 +135,19 @@ TEST_F(TokenStreamTest, WithoutCreditNothingIsTaken) {
   EXPECT_TRUE(out.empty());
 }
 
+TEST_F(TokenStreamTest, AFailureDoesNotWaitForCreditAndAnEndDoes) {
+  for (const bool failed : {true, false}) {
+    auto [writer, reader] = make();
+    (void)writer.push(delta("abc"));
+    writer.finish(std::nullopt, failed ? StreamEnd(fail(Code::kResourceExhausted, "not read"))
+                                       : StreamEnd(Usage{}));
+    StreamReader::Credit credit{.deltas = 0, .bytes = 0};
+    std::vector<Delta> out;
+    EXPECT_EQ(reader.take(credit, out).has_value(), failed);
+    EXPECT_TRUE(out.empty());
+  }
+}
+
 TEST_F(TokenStreamTest, TheEndComesOnceAndWithTheLastDelta) {
   auto [writer, reader] = make();
   (void)writer.push(delta("a", 0));

@@ -34,7 +34,8 @@ struct ChatOptions {
   std::optional<TlsPem> tls;
 };
 
-// argv[0] is "chat". Nothing: --help was answered. Errors name the flag, and the file that can't be read or that no message could hold.
+// argv[0] is "chat". Nothing: --help was answered. Errors name the flag, and the file that can't be
+// read or that no message could hold.
 [[nodiscard]] Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv);
 
 }  // namespace sluice

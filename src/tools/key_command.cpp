@@ -35,14 +35,18 @@ int failed(const std::string& message) {
 int run_key(int argc, char** argv) {
   std::string file;
   std::string name;
-  CLI::App app("Makes, shows and takes back API keys. A running server notices within a second.", "sluice key");
+  CLI::App app("Makes, shows and takes back API keys. A running server notices within a second.",
+               "sluice key");
   app.require_subcommand(1);
   CLI::App* const adding = app.add_subcommand("add", "Make a key, and print it this once");
   CLI::App* const listing = app.add_subcommand("list", "Print the keys' names");
   CLI::App* const revoking = app.add_subcommand("revoke", "Take a key back");
   for (CLI::App* command : {adding, listing, revoking}) {
-    command->add_option("--api-keys", file, "The file that the server is given")->required()->type_name("FILE");
-    if (command != listing) command->add_option("name,--name", name, "1 to 64 of A-Z a-z 0-9 . _ -")->required();
+    command->add_option("--api-keys", file, "The file that the server is given")
+        ->required()
+        ->type_name("FILE");
+    if (command != listing)
+      command->add_option("name,--name", name, "1 to 64 of A-Z a-z 0-9 . _ -")->required();
   }
   try {
     app.parse(argc, argv);

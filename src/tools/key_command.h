@@ -1,5 +1,5 @@
-// `sluice key add|list|revoke --api-keys FILE`: makes, shows and takes back API keys. A key is printed once, when it is made; the
-// file holds its hash alone.
+// `sluice key add|list|revoke --api-keys FILE`: makes, shows and takes back API keys. A key is
+// printed once, when it is made; the file holds its hash alone.
 // Thread: main.
 #pragma once
 

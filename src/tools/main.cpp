@@ -26,7 +26,8 @@ constexpr std::array<Command, 4> kCommands{{
 
 void show_help(std::FILE* where) {
   std::fputs("sluice COMMAND [FLAGS]   (sluice COMMAND --help says more)\n\n", where);
-  for (const Command& command : kCommands) std::fprintf(where, "  %-8s %s\n", command.name.data(), command.help);
+  for (const Command& command : kCommands)
+    std::fprintf(where, "  %-8s %s\n", command.name.data(), command.help);
 }
 
 }  // namespace

@@ -9,11 +9,12 @@
 namespace sluice {
 namespace {
 
-Result<std::unique_ptr<Engine>> make_scripted(const EngineOptions& options, const Limits& limits, Clock& clock) {
+Result<std::unique_ptr<Engine>> make_scripted(const EngineOptions& options, const Limits& limits,
+                                              Clock& clock) {
   ScriptedOptions scripted;
   scripted.step = std::chrono::milliseconds(options.step_ms);
   scripted.slots = limits.max_sequences;
-  if (options.context_tokens) scripted.context_tokens = *options.context_tokens;
+  if (options.context_tokens != 0) scripted.context_tokens = options.context_tokens;
   if (!options.script.empty()) {
     auto script = Script::load(options.script);
     if (!script) return tl::unexpected(std::move(script.error()));
@@ -25,11 +26,13 @@ Result<std::unique_ptr<Engine>> make_scripted(const EngineOptions& options, cons
 }  // namespace
 
 #ifdef SLUICE_WITH_LLAMA
-Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options, const Limits& limits) {
-  if (options.model.empty()) return invalid("--model FILE.gguf is missing, and SLUICE_MODEL is not set (./run sets it)");
+Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options,
+                                                 const Limits& limits) {
+  if (options.model.empty())
+    return invalid("--model FILE.gguf is missing, and SLUICE_MODEL is not set (./run sets it)");
   LlamaOptions llama;
   llama.model_path = options.model;
-  if (options.context_tokens) llama.context_tokens = *options.context_tokens;
+  if (options.context_tokens != 0) llama.context_tokens = options.context_tokens;
   llama.slots = limits.max_sequences;
   llama.threads = options.threads;
   llama.max_step_tokens = limits.max_step_tokens;
@@ -38,12 +41,15 @@ Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options, c
 }
 #else
 Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions&, const Limits&) {
-  return fail(Code::kUnimplemented, "this build has only --engine scripted (SLUICE_LLAMA_SOURCE was not given)");
+  return fail(Code::kUnimplemented,
+              "this build has only --engine scripted (SLUICE_LLAMA_SOURCE was not given)");
 }
 #endif
 
-Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, const Limits& limits, Clock& clock) {
-  return options.kind == EngineKind::kScripted ? make_scripted(options, limits, clock) : make_real_engine(options, limits);
+Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, const Limits& limits,
+                                            Clock& clock) {
+  return options.kind == EngineKind::kScripted ? make_scripted(options, limits, clock)
+                                               : make_real_engine(options, limits);
 }
 
 }  // namespace sluice

@@ -12,9 +12,11 @@
 namespace sluice {
 
 // `clock` outlives the engine. Errors name the file or the flag at fault.
-[[nodiscard]] Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, const Limits& limits, Clock& clock);
+[[nodiscard]] Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options,
+                                                          const Limits& limits, Clock& clock);
 
 // The real one, whatever `options.kind` says.
-[[nodiscard]] Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options, const Limits& limits);
+[[nodiscard]] Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options,
+                                                               const Limits& limits);
 
 }  // namespace sluice

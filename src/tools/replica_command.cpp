@@ -27,7 +27,8 @@ int failed(const std::string& command, const Error& error) {
 }
 
 // Starts, says so, and serves until the drain is over.
-Result<void> serve(const ServeOptions& options, Clock& clock, std::atomic<Replica*>& running, std::unique_ptr<Replica>& replica,
+Result<void> serve(const ServeOptions& options, Clock& clock, std::atomic<Replica*>& running,
+                   std::unique_ptr<Replica>& replica,
                    const std::function<void(const Replica&)>& when_ready) {
   auto engine = make_engine(options.engine, options.replica.limits, clock);
   if (!engine) return tl::unexpected(std::move(engine.error()));
@@ -38,8 +39,8 @@ Result<void> serve(const ServeOptions& options, Clock& clock, std::atomic<Replic
   running = replica.get();
   if (auto warm = replica->warm_up(options.warm_up); !warm && !replica->draining()) return warm;
   if (!replica->draining()) {
-    std::printf("ready grpc=%s metrics=%s engine=%s model=%s\n", replica->address().c_str(), replica->metrics_address().c_str(),
-                info.kind.c_str(), info.model.c_str());
+    std::printf("ready grpc=%s metrics=%s engine=%s model=%s\n", replica->address().c_str(),
+                replica->metrics_address().c_str(), info.kind.c_str(), info.model.c_str());
     when_ready(*replica);
     std::fflush(stdout);
   }
@@ -49,7 +50,8 @@ Result<void> serve(const ServeOptions& options, Clock& clock, std::atomic<Replic
 
 }  // namespace
 
-int serve(const std::string& command, int argc, char** argv, const std::function<void(const Replica&)>& when_ready) {
+int serve(const std::string& command, int argc, char** argv,
+          const std::function<void(const Replica&)>& when_ready) {
   const auto options = parse_serve_options(command, argc, argv);
   if (!options) return failed(command, options.error());
   if (!*options) return EXIT_SUCCESS;

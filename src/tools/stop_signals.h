@@ -1,5 +1,6 @@
-// StopSignals: SIGTERM and SIGINT as calls on a thread of its own, where anything is allowed.
-// From its construction on both are blocked in this thread and in those started from it: make it before any other thread.
+// StopSignals: SIGTERM and SIGINT as calls on a thread of its own, where anything is allowed. From
+// its construction on both are blocked in this thread and in those started from it: make it before
+// any other thread.
 // Thread: any.
 #pragma once
 

@@ -14,9 +14,11 @@ void show_what_to_try(const Replica& replica) {
   std::printf(
       "\nIn another terminal:\n"
       "  ./run chat --server %s \"What is the capital of France?\"\n"
-      "  grpcurl -plaintext -d '{\"model\":\"local\",\"prompt\":\"SGVsbG8=\",\"max_tokens\":16}' %s inference.LLM/Generate\n",
+      "  grpcurl -plaintext -d '{\"model\":\"local\",\"prompt\":\"SGVsbG8=\",\"max_tokens\":16}' "
+      "%s inference.LLM/Generate\n",
       grpc.c_str(), grpc.c_str());
-  if (replica.metrics_address() != "off") std::printf("  curl -s http://%s/metrics\n", replica.metrics_address().c_str());
+  if (replica.metrics_address() != "off")
+    std::printf("  curl -s http://%s/metrics\n", replica.metrics_address().c_str());
   std::printf("Ctrl-C ends it.\n");
 }
 

@@ -38,6 +38,7 @@ def replica(shared_replica: Server) -> Iterator[Server]:
     """The real model with default settings. One process serves all tests; each leaves it idle and alive."""
     shared_replica.until_idle()
     yield shared_replica
+    shared_replica.hang_up()
     assert shared_replica.alive(), shared_replica.log()
     shared_replica.until_idle()
 
@@ -61,10 +62,10 @@ def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def scripted(start: Callable[..., Server], tmp_path: pathlib.Path) -> Callable[..., Server]:
-    """scripted(*flags, script="…", step_ms=N): a replica with the scripted engine."""
+    """scripted(*flags, script="…", step_ms=N): a replica with the scripted engine, not warmed up: its counters begin at zero."""
 
     def make(*arguments: str, script: str | None = None, step_ms: int = 0) -> Server:
-        flags = ["--engine", "scripted", "--step-ms", str(step_ms)]
+        flags = ["--engine", "scripted", "--step-ms", str(step_ms), "--warm-up", "false"]
         if script is not None:
             file = tmp_path / "script"
             file.write_text(script)

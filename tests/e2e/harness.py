@@ -41,6 +41,15 @@ def bytes_field(text: str | bytes) -> str:
     return base64.b64encode(text if isinstance(text, bytes) else text.encode()).decode()
 
 
+def command_line(command: str, arguments: tuple[str, ...], binary: pathlib.Path = BINARY) -> list[str]:
+    """A server's command line, on free ports unless the arguments say otherwise."""
+    line = [str(binary), command, *arguments]
+    for flag in ("--listen", "--metrics-listen"):
+        if flag not in arguments:
+            line += [flag, "127.0.0.1:0"]
+    return line
+
+
 class Metrics(dict[str, float]):
     """All series of one scrape: name{label="value",…} -> value."""
 
@@ -65,7 +74,7 @@ class Server:
     def __init__(self, folder: pathlib.Path, *arguments: str, command: str = "replica", binary: pathlib.Path = BINARY):
         self.log_file = folder / "stderr"
         self.out_file = folder / "stdout"
-        line = [str(binary), command, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", *arguments]
+        line = command_line(command, arguments, binary)
         with self.log_file.open("wb") as log, self.out_file.open("wb") as out:
             self.process = subprocess.Popen(line, stdout=out, stderr=log, stdin=subprocess.DEVNULL, cwd=folder)
         try:
@@ -151,9 +160,13 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
+    def hang_up(self) -> None:
+        """Closes every connection that was asked for, and so cancels what still runs on it."""
+        while self._channels:
+            self._channels.pop().close()
+
     def close(self) -> None:
-        for channel in self._channels:
-            channel.close()
+        self.hang_up()
         died = not self.alive() and self.process.returncode != 0
         if self.alive():
             self.process.send_signal(signal.SIGTERM)

@@ -9,18 +9,15 @@ DEADLINE = grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 def test_fifty_milliseconds_on_a_long_generation(replica):
-    ended = replica.metric("sluice_requests_ended_total", how="deadline") + replica.metric(
-        "sluice_requests_ended_total", how="cancelled"
-    )
-    begin = time.monotonic()
-    error = error_of(lambda: replica.stub().Generate(chat("Write a novel.", max_tokens=1500, ignore_eos=True), timeout=0.05))
-    assert error.code() == DEADLINE
-    assert time.monotonic() - begin < 1
+    stub = replica.stub()
+    generated = replica.metric("sluice_generated_tokens_total")
+    for _ in range(10):
+        begin = time.monotonic()
+        error = error_of(lambda: stub.Generate(chat("Write a novel.", max_tokens=1500, ignore_eos=True), timeout=0.05))
+        assert error.code() == DEADLINE
+        assert time.monotonic() - begin < 1
     replica.until_idle(seconds=2)
-    after = replica.metric("sluice_requests_ended_total", how="deadline") + replica.metric(
-        "sluice_requests_ended_total", how="cancelled"
-    )
-    assert after == ended + 1
+    assert replica.metric("sluice_generated_tokens_total") - generated < 10 * 50, "the model went on"
 
 
 def test_a_request_that_expires_in_the_queue_never_reaches_the_model(scripted):

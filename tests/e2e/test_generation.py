@@ -1,12 +1,12 @@
 """What a generation is: where it ends, what its counts say, what sampling options and a seed do. Real model unless told otherwise."""
 
 import math
+import threading
 
 import grpc
 import inference_pb2 as pb
 import pytest
 from calls import Answer, chat, error_of
-from harness import until
 
 COUNT = "Count from one to ten in words."
 
@@ -132,14 +132,19 @@ def test_priority_goes_first_among_those_that_wait(scripted):
     stub = server.stub()
     running = stub.Generate(chat("first"))
     next(running)
-    order = []
-    calls = {}
+    order, readers = [], []
+
+    def read(name: str, call) -> None:
+        next(call)
+        order.append(name)
+        for _ in call:
+            pass
+
     for name, priority in (("low", -5), ("middle", 0), ("high", 5)):
-        calls[name] = stub.Generate(chat(name, priority=priority, max_tokens=3))
-        calls[name].add_callback(lambda name=name: order.append(name))
-        server.until_metric("sluice_queued_requests", lambda queued, wanted=len(calls): queued == wanted)
+        readers.append(threading.Thread(target=read, args=(name, stub.Generate(chat(name, priority=priority, max_tokens=20)))))
+        readers[-1].start()
+        server.until_metric("sluice_queued_requests", lambda queued: queued == len(readers))
     running.cancel()
-    for call in calls.values():
-        Answer.of(call)
-    until(lambda: len(order) == 3, "all three")
+    for reader in readers:
+        reader.join()
     assert order == ["high", "middle", "low"]

@@ -20,13 +20,15 @@ def test_without_credit_nothing_is_sent_and_with_it_not_a_byte_is_missing(script
     received, offset, messages = b"", 0, 0
     status = None
     for item in gateway.items():
+        assert item.id == 7
+        if item.response.delta:
+            assert item.response.offset == offset
+            received += item.response.delta
+            offset += len(item.response.delta)
+            messages += 1
         if item.HasField("status"):
             status = item.status
             break
-        assert item.id == 7 and item.response.offset == offset
-        received += item.response.delta
-        offset += len(item.response.delta)
-        messages += 1
         if messages == 3:
             parked(server)
             generated = server.metric("sluice_generated_tokens_total")

@@ -11,7 +11,7 @@ import grpc
 import inference_pb2 as pb
 import pytest
 from calls import Answer, StepStream, all_at_once, chat
-from harness import ROOT, TIGHT_WINDOW
+from harness import ROOT, TIGHT_WINDOW, until
 
 FREED = "sluice_cancel_to_free_seconds_count"
 PREFILL_TEXT = "word " * 1500
@@ -53,12 +53,17 @@ def test_a_cancelled_parked_call_frees_its_place(scripted):
 
 
 def test_a_blocked_forward_pass_is_aborted_when_nobody_wants_it(scripted):
-    server = scripted(script="block\n")
-    call = server.stub().Generate(chat("stuck"))
-    server.until_metric("sluice_running_sequences", lambda running: running == 1)
-    call.cancel()
-    server.until_metric("sluice_aborted_steps_total", lambda aborted: aborted == 1)
-    server.until_idle()
+    server = scripted(script='piece "one"\nblock\n')
+    stub = server.stub()
+
+    def leave_within_a_step() -> bool:
+        call = stub.Generate(chat("stuck"))
+        next(call)
+        call.cancel()
+        server.until_idle()
+        return server.metric("sluice_aborted_steps_total") >= 1
+
+    until(leave_within_a_step, "a cancel that met a running forward pass")
 
 
 def test_the_real_model_stops_within_a_step_of_a_cancel(replica):

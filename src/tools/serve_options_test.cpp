@@ -1,0 +1,111 @@
+#include "tools/serve_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replica/test_folder.h"
+
+namespace sluice {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using testing::HasSubstr;
+
+Result<std::optional<ServeOptions>> parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "replica");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return parse_serve_options("replica", static_cast<int>(argv.size()), argv.data());
+}
+
+ServeOptions parsed(std::vector<std::string> arguments) {
+  auto options = parse(std::move(arguments));
+  EXPECT_TRUE(options && *options) << (options ? "nothing to serve" : options.error().message);
+  return options && *options ? **options : ServeOptions{};
+}
+
+void expect_refused(std::vector<std::string> arguments, const std::string& named) {
+  const auto options = parse(std::move(arguments));
+  ASSERT_FALSE(options) << named;
+  EXPECT_THAT(options.error().message, HasSubstr(named));
+}
+
+TEST(ServeOptions, WithoutFlagsTheDefaultsOfLimitsHold) {
+  const Limits limits = parsed({}).replica.limits;
+  EXPECT_EQ(limits.max_sequences, Limits{}.max_sequences);
+  EXPECT_EQ(limits.park_limit, Limits{}.park_limit);
+  EXPECT_EQ(limits.max_message_bytes, Limits{}.max_message_bytes);
+}
+
+TEST(ServeOptions, SizesAndDurationsHaveUnits) {
+  const Limits limits =
+      parsed({"--max-message-bytes", "20MiB", "--grpc-memory-bytes=1GB", "--park-limit-ms", "1500"})
+          .replica.limits;
+  EXPECT_EQ(limits.max_message_bytes, 20U << 20);
+  EXPECT_EQ(limits.grpc_memory_bytes, 1U << 30);
+  EXPECT_EQ(limits.park_limit, 1500ms);
+}
+
+TEST(ServeOptions, AFlagBeatsTheFileAndItsLastUseItsFirst) {
+  const TestFolder folder;
+  const std::string file =
+      folder.write("config.toml",
+                   "max-n = 3\nmax-messages = 5\nlisten = \"127.0.0.1:1\"\nreflection = \"off\"\n");
+  const ReplicaOptions options = parsed({"--config", file, "--max-n", "7", "--max-n", "8"}).replica;
+  EXPECT_EQ(options.limits.max_n, 8U);
+  EXPECT_EQ(options.limits.max_messages, 5U);
+  EXPECT_EQ(options.listen, "127.0.0.1:1");
+  EXPECT_EQ(options.reflection, Switch::kOff);
+}
+
+TEST(ServeOptions, AFileThatCantBeReadOrHasAnUnknownKeyIsRefused) {
+  const TestFolder folder;
+  expect_refused({"--config", folder.file("none.toml")}, "none.toml");
+  expect_refused({"--config", folder.write("config.toml", "max-sequence = 3\n")}, "max-sequence");
+  expect_refused({"--config", folder.write("config.toml", "max-sequences = \"many\"\n")},
+                 "--max-sequences");
+}
+
+TEST(ServeOptions, AValueOutOfRangeNamesItsFlag) {
+  for (const char* value : {"0", "-1", "many", "4294967296", "1.5", ""}) {
+    expect_refused({"--max-sequences", value}, "--max-sequences");
+  }
+  expect_refused({"--park-limit-ms", "-1"}, "--park-limit-ms");
+  expect_refused({"--prefill-stretch", "0.5"}, "--prefill-stretch");
+  expect_refused({"--http2-frame-bytes", "1KiB"}, "--http2-frame-bytes");
+  expect_refused({"--engine", "steam"}, "--engine");
+  expect_refused({"--reflection", "perhaps"}, "--reflection");
+  expect_refused({"--log-level", "loud"}, "--log-level");
+  expect_refused({"--no-such-flag"}, "--no-such-flag");
+  expect_refused({"stray"}, "stray");
+}
+
+TEST(ServeOptions, TheScriptedEngineHasRoomForManyUnlessToldOtherwise) {
+  const Limits wide = parsed({"--engine", "scripted"}).replica.limits;
+  EXPECT_EQ(wide.max_sequences, 65'536U);
+  EXPECT_EQ(wide.max_step_tokens, 65'536U);
+  EXPECT_EQ(wide.max_queued_requests, 65'536U);
+  EXPECT_EQ(parsed({"--engine", "scripted", "--max-sequences", "3"}).replica.limits.max_sequences,
+            3U);
+}
+
+TEST(ServeOptions, WhatPrintConfigPrintsIsAConfigurationFile) {
+  const TestFolder folder;
+  testing::internal::CaptureStdout();
+  const auto nothing = parse({"--engine", "scripted", "--park-limit-ms", "77", "--print-config"});
+  const std::string printed = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(nothing);
+  EXPECT_FALSE(nothing->has_value());
+  const ServeOptions again = parsed({"--config", folder.write("config.toml", printed)});
+  EXPECT_EQ(again.replica.limits.park_limit, 77ms);
+  EXPECT_EQ(again.replica.limits.max_sequences, 65'536U);
+  EXPECT_EQ(again.engine.kind, EngineKind::kScripted);
+}
+
+}  // namespace
+}  // namespace sluice
