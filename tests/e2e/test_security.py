@@ -118,7 +118,7 @@ def test_a_new_certificate_is_taken_up_without_a_restart_and_a_broken_one_is_not
 
 
 def key_command(*arguments: str) -> str:
-    return subprocess.run([str(BINARY), "key", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run([str(BINARY), "key", *arguments], check=True, capture_output=True, text=True, errors="replace").stdout.strip()
 
 
 @pytest.fixture
