@@ -26,6 +26,10 @@ namespace {
 
 constexpr std::uint32_t kMostSlots = 256;  // LLAMA_MAX_SEQ
 
+// Prefill of 128 rows a step is as fast as of 512 on a processor, and lets others in four times as
+// often.
+constexpr std::uint32_t kBestPrefillTokens = 128;
+
 std::size_t rows_in(const Batch& batch) {
   std::size_t rows = 0;
   for (const Work& work : batch.work) rows += work.tokens.size();
@@ -159,6 +163,7 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
   info_.slots = options.slots;
   info_.kv_tokens = std::uint64_t{info_.context_tokens} * (options.unified_kv ? 1 : options.slots);
   info_.longest_piece = model_->longest_piece();
+  info_.best_prefill_tokens = std::min(kBestPrefillTokens, options.max_step_tokens);
   info_.has_chat_template = prompt_.has_template_of_model();
 }
 

@@ -151,6 +151,15 @@ TEST_F(LlamaPromptTest, TextThatATemplateCutsAndJoinsIsNeverStructure) {
   }
 }
 
+TEST_F(LlamaPromptTest, TextThatATemplateJoinsByDeletingBetweenIsNeverStructure) {
+  const std::string special = control_text();
+  const std::string text = special.substr(0, 4) + "</think>" + special.substr(4);
+  const std::vector<Token> got =
+      tokens_with("{{ messages[0].content | replace('</think>', '') }}", question(text));
+  EXPECT_EQ(text_of(got), special);
+  EXPECT_EQ(control_tokens(got), 0U);
+}
+
 TEST_F(LlamaPromptTest, TemplateSyntaxInAMessageIsText) {
   EXPECT_THAT(text_of(tokens(question("{{ 7*191 }}"))), testing::HasSubstr("{{ 7*191 }}"));
 }
