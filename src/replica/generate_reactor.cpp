@@ -46,6 +46,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   void announce() EXCLUDES(mutex_);
   void pump() noexcept EXCLUDES(mutex_);
   [[nodiscard]] Action next() REQUIRES(mutex_);
+  void pull() REQUIRES(mutex_);
   [[nodiscard]] Action next_message() REQUIRES(mutex_);
   [[nodiscard]] Action finish(std::optional<Error> failure) REQUIRES(mutex_);
   void abandon() REQUIRES(mutex_);
@@ -69,9 +70,8 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   Mutex mutex_;
   std::optional<Claim> claim_ GUARDED_BY(mutex_);  // while it is being prepared
   std::optional<Stream> stream_ GUARDED_BY(mutex_);
-  std::vector<WireId> marks_ GUARDED_BY(mutex_);
-  std::vector<Delta> deltas_
-      GUARDED_BY(mutex_);  // taken from the stream; those before next_delta_ are written
+  // Taken from the stream; those before next_delta_ are written.
+  std::vector<Delta> deltas_ GUARDED_BY(mutex_);
   std::size_t next_delta_ GUARDED_BY(mutex_) = 0;
   std::optional<StreamEnd> end_ GUARDED_BY(mutex_);  // comes with the last of deltas_
   std::optional<Error> failure_ GUARDED_BY(mutex_);
@@ -80,8 +80,8 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   bool cancelled_ GUARDED_BY(mutex_) = false;
   bool first_sent_ GUARDED_BY(mutex_) = false;
   bool finished_ GUARDED_BY(mutex_) = false;
-  inference::GenerateResponse
-      message_;  // written to by who set sending_ or finished_, and read by gRPC after that
+  // Made by whoever sets sending_ or finished_, then gRPC's until OnWriteDone or OnDone.
+  std::unique_ptr<inference::GenerateResponse> message_;
 };
 
 void GenerateReactor::start(inference::GenerateRequest&& request) {
@@ -179,10 +179,10 @@ void GenerateReactor::pump() noexcept {
     case Action::kNothing:
       break;
     case Action::kWrite:
-      StartWrite(&message_);
+      StartWrite(message_.get());
       break;
     case Action::kWriteAndFinish:
-      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+      StartWriteAndFinish(message_.get(), grpc::WriteOptions(), grpc::Status::OK);
       break;
     case Action::kFinish:
       Finish(failed(call_, *failure));
@@ -195,27 +195,32 @@ GenerateReactor::Action GenerateReactor::next() {
   if (cancelled_) return finish(cancelled(deadline_, replica_.clock));
   if (failure_) return finish(std::move(failure_));
   if (!stream_) return Action::kNothing;
-  if (next_delta_ == deltas_.size() && !end_) {
-    deltas_.clear();
-    next_delta_ = 0;
-    wire_->take(marks_);
-    auto credit = StreamReader::Credit::unlimited();
-    end_ = stream_->reader.take(credit, deltas_);
-  }
+  if (next_delta_ == deltas_.size() && !end_) pull();
   return next_message();
+}
+
+// Nothing here keeps its capacity: a stream that waits holds as little memory as it can.
+void GenerateReactor::pull() {
+  std::vector<WireId> marks;
+  wire_->take(marks);
+  std::vector<Delta> taken;
+  auto credit = StreamReader::Credit::unlimited();
+  end_ = stream_->reader.take(credit, taken);
+  deltas_ = std::move(taken);
+  next_delta_ = 0;
 }
 
 GenerateReactor::Action GenerateReactor::next_message() {
   const bool has_delta = next_delta_ < deltas_.size();
+  if (has_delta || end_) message_ = std::make_unique<inference::GenerateResponse>();
   if (has_delta) {
     Delta& delta = deltas_[next_delta_++];
     count_message(delta);
-    stream_->encoder.encode(std::move(delta), message_);
+    stream_->encoder.encode(std::move(delta), *message_);
   }
   const bool last = end_ && next_delta_ == deltas_.size();
   if (last && end_->has_value()) {
-    if (!has_delta) message_.Clear();
-    stream_->encoder.encode_end(**end_, message_);
+    stream_->encoder.encode_end(**end_, *message_);
     static_cast<void>(finish(std::nullopt));
     return Action::kWriteAndFinish;
   }
@@ -257,6 +262,7 @@ void GenerateReactor::OnWriteDone(bool ok) noexcept {
   {
     MutexLock lock(mutex_);
     sending_ = false;
+    message_.reset();
     if (!ok) {
       cancelled_ = true;
       abandon();
