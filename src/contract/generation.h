@@ -16,7 +16,8 @@ using Token = std::int32_t;
 
 struct Part {
   std::string bytes;
-  std::string mime_type;  // "" is text
+  std::string mime_type;          // "" is text
+  bool cache_breakpoint = false;  // the prompt up to here is worth keeping
 };
 
 enum class Role { kSystem, kUser, kAssistant, kTool };
@@ -54,6 +55,15 @@ struct PromptSource {
   std::optional<std::string> raw;
 };
 
+// What to do with the KV cache of a prompt. A replica without a prefix cache has nothing to do for
+// any of it.
+struct CacheHints {
+  bool no_cache = false;                     // don't read from the cache
+  bool no_store = false;                     // keep nothing of this request
+  std::optional<std::uint32_t> ttl_seconds;  // how long a breakpoint is kept, if it can be
+  std::string salt;                          // prefixes are shared with the same salt only
+};
+
 struct GenerationRequest {
   std::string model;
   PromptSource prompt;
@@ -62,6 +72,7 @@ struct GenerationRequest {
   std::int32_t n = 1;
   std::int32_t priority = 0;
   std::string session_id;
+  CacheHints cache;
 };
 
 enum class FinishReason { kStop, kLength };
@@ -99,7 +110,17 @@ struct Usage {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;
   std::uint32_t cached_tokens = 0;
+  std::uint32_t cache_write_tokens = 0;
   Timings timings;
+};
+
+// A delta as a gateway gets it from a replica.
+struct ReceivedDelta {
+  Delta delta;                          // `tokens`: those since this choice's last delta
+  std::uint32_t prompt_tokens = 0;      // of the whole request, on each
+  std::uint32_t completion_tokens = 0;  // of this choice so far
+  std::string model;                    // the model that answers, on the first
+  std::optional<Usage> usage;           // on the last
 };
 
 // How loaded a replica is; what Load in the contract says.
