@@ -15,18 +15,20 @@ namespace bench {
 namespace {
 
 struct Counts {
-  std::atomic<std::uint64_t> asked = 0, tokens = 0, messages = 0, finished = 0, errors = 0;
+  std::atomic<int> asked = 0;
+  std::atomic<std::uint64_t> tokens = 0, messages = 0, finished = 0, errors = 0;
 };
 
-// One call after the other until `until`, then counts down `done`.
+// One call after the other, until the time is over or all questions are asked; then counts down
+// `done`.
 class Caller final : public grpc::ClientReadReactor<inference::GenerateResponse> {
  public:
   Caller(inference::LLM::Stub& stub, const Load& load, std::chrono::steady_clock::time_point until,
          Counts& counts, std::latch& done)
-      : stub_(stub), chat_(load.chat), until_(until), counts_(counts), done_(done) {
+      : stub_(stub), questions_(load.questions), until_(until), counts_(counts), done_(done) {
     request_.set_model("local");
     request_.set_max_tokens(load.max_tokens);
-    if (!chat_) return;
+    if (questions_ == 0) return;
     request_.add_messages()->set_role("user");
     request_.set_temperature(0);
     request_.set_ignore_eos(true);
@@ -35,8 +37,9 @@ class Caller final : public grpc::ClientReadReactor<inference::GenerateResponse>
   void call() {
     context_ = std::make_unique<grpc::ClientContext>();
     told_ = 0;
-    if (chat_) {
-      const std::string number = std::to_string(++counts_.asked);
+    const int nth = ++counts_.asked;
+    if (questions_ > 0) {
+      const std::string number = std::to_string(nth);
       request_.mutable_messages(0)->set_content(number + ": what is remarkable about the number " +
                                                 number + "?");
     }
@@ -54,15 +57,15 @@ class Caller final : public grpc::ClientReadReactor<inference::GenerateResponse>
   }
 
   void OnDone(const grpc::Status& status) override {
-    const bool in_time = std::chrono::steady_clock::now() < until_;
-    if (!status.ok()) ++counts_.errors;
-    if (status.ok() && in_time) ++counts_.finished;
-    in_time ? call() : done_.count_down();
+    ++(status.ok() ? counts_.finished : counts_.errors);
+    const bool more =
+        questions_ > 0 ? counts_.asked < questions_ : std::chrono::steady_clock::now() < until_;
+    more ? call() : done_.count_down();
   }
 
  private:
   inference::LLM::Stub& stub_;
-  const bool chat_;
+  const int questions_;
   const std::chrono::steady_clock::time_point until_;
   Counts& counts_;
   std::latch& done_;

@@ -15,14 +15,15 @@ struct Load {
   int streams = 400;
   int max_tokens = 100;
   std::chrono::seconds duration{10};
-  bool chat =
-      false;  // each request a question of its own, answered greedily and past the model's end
+  // Not 0: this many requests in all, whatever the duration, each a question of its own that is
+  // answered greedily and past the model's end.
+  int questions = 0;
 };
 
 // Keeps `streams` requests running over one Attach call for the duration; counts tokens and
 // messages.
 int attach(const Load& load);
-// The same with one Generate call for each request, or (chat) with questions for a real model.
+// The same with one Generate call for each request, or with questions for a real model.
 int generate(const Load& load);
 // Opens `streams` requests that never end, says so once each of them is admitted, and holds them
 // until standard input closes.

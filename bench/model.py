@@ -2,35 +2,58 @@
 """Tokens per second of the real model for concurrent chats: Sluice's defaults beside llama-server's, in turns, in one run.
 
 Usage: bench/model.py BUILD_DIR MODEL.gguf [STREAMS [ROUNDS]]
-BUILD_DIR is a release tree configured with -DSLUICE_PEERS=ON; sluice, wire_load and llama-server are built in it. Needs wrk.
+BUILD_DIR is a release tree configured with -DSLUICE_PEERS=ON; sluice, wire_load and llama-server are built in it.
+Both answer the same questions, as many at a time as there are streams; all answers are streamed and counted to the last.
 """
 
+import concurrent.futures
+import http.client
 import json
-import os
-import re
 import statistics
 import subprocess
 import sys
+import time
 
 from process import address_in, cpu_seconds, free_port, serving, wait_for
 
 MAX_TOKENS = 48
-SECONDS = 40
+QUESTIONS_PER_STREAM = 3
 
 
 def sluice(build, model, streams):
     with serving([f"{build}/sluice", "replica", "--model", model, "--listen", "127.0.0.1:0", "--metrics-listen", "off",
                   "--log-level", "error"]) as (server, line):
-        load = [f"{build}/bench/wire_load", "chat", address_in(line, "grpc"), str(streams), str(MAX_TOKENS)]
-        subprocess.run([*load, "3"], check=True, stdout=subprocess.DEVNULL)
+        def ask(questions):
+            load = [f"{build}/bench/wire_load", "chat", address_in(line, "grpc"), str(streams), str(MAX_TOKENS), str(questions)]
+            return json.loads(subprocess.run(load, check=True, capture_output=True, text=True).stdout)
+
+        ask(streams)
         before = cpu_seconds(server.pid)
-        counts = json.loads(subprocess.run([*load, str(SECONDS)], check=True, capture_output=True, text=True).stdout)
-        # As wrk counts: what was finished within the time.
-        return counts["finished"] * MAX_TOKENS / SECONDS, (cpu_seconds(server.pid) - before) / counts["tokens"] * 1e3
+        counts = ask(QUESTIONS_PER_STREAM * streams)
+        return counts["tokens"] / counts["seconds"], (cpu_seconds(server.pid) - before) / counts["tokens"] * 1e3
+
+
+def tokens_of(port, number):
+    """Asks llama-server one question, streamed, and returns how many tokens it says the answer had."""
+    body = {"stream": True, "temperature": 0, "ignore_eos": True, "max_tokens": MAX_TOKENS,
+            "stream_options": {"include_usage": True},
+            "messages": [{"role": "user", "content": f"{number}: what is remarkable about the number {number}?"}]}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise SystemExit(answer.read())
+    chunks = [json.loads(line[6:]) for line in answer if line.startswith(b"data: {")]
+    return sum(chunk["usage"]["completion_tokens"] for chunk in chunks if chunk.get("usage"))
 
 
 def healthy(port):
-    return subprocess.run(["curl", "-sf", f"http://127.0.0.1:{port}/health"], capture_output=True).returncode == 0
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
 
 
 def llama_server(build, model, streams):
@@ -39,21 +62,12 @@ def llama_server(build, model, streams):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: healthy(port), 60, "llama-server")
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "chat.lua")
-
-        def wrk(seconds):
-            return subprocess.run(["wrk", "-t1", f"-c{streams}", f"-d{seconds}s", "--timeout", "120s", "-s", script,
-                                   f"http://127.0.0.1:{port}/"], check=True, capture_output=True, text=True,
-                                  env={**os.environ, "MAX_TOKENS": str(MAX_TOKENS)}).stdout
-
-        wrk(3)
-        before = cpu_seconds(server.pid)
-        report = wrk(SECONDS)
-        requests, seconds = re.search(r"(\d+) requests in ([\d.]+)s", report).groups()
-        if "Non-2xx" in report:
-            raise SystemExit(report)
-        tokens = int(requests) * MAX_TOKENS
-        return tokens / float(seconds), (cpu_seconds(server.pid) - before) / tokens * 1e3
+        with concurrent.futures.ThreadPoolExecutor(streams) as pool:
+            sum(pool.map(lambda number: tokens_of(port, number), range(100_001, 100_001 + streams)))
+            before, begin = cpu_seconds(server.pid), time.monotonic()
+            tokens = sum(pool.map(lambda number: tokens_of(port, number), range(1, QUESTIONS_PER_STREAM * streams + 1)))
+            seconds = time.monotonic() - begin
+        return tokens / seconds, (cpu_seconds(server.pid) - before) / tokens * 1e3
     finally:
         server.terminate()
         server.wait()

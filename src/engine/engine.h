@@ -26,6 +26,7 @@ struct EngineInfo {
   std::uint32_t longest_piece =
       1;  // bytes of the longest token: a text of b bytes has at least b / longest_piece tokens
   bool has_chat_template = false;
+  bool keeps_prefixes = false;  // keep_prefix and copy_prefix are worth trying on ended sequences
   // Prefill rows that a step may hold when nothing decodes: more than this buys no speed.
   std::uint32_t best_prefill_tokens = 512;
 };
@@ -60,6 +61,10 @@ class Engine {
   // Makes positions 0 … tokens - 1 of `from` those of `to`, which must be empty. False: can't;
   // nothing changed. Thread: engine.
   [[nodiscard]] virtual bool copy_prefix(Slot from, Slot to, std::int32_t tokens) = 0;
+
+  // Forgets all of a slot's KV but that of positions 0 … tokens - 1. False: can't; what is there is
+  // of no use any more. Thread: engine.
+  [[nodiscard]] virtual bool keep_prefix(Slot slot, std::int32_t tokens) = 0;
 
   // One vector, of length 1, for one tokenised text of at most context_tokens. Errors:
   // kUnimplemented, kCancelled (aborted), kInternal. Thread: any one at a time, also beside a step.

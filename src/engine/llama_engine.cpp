@@ -24,7 +24,9 @@
 namespace sluice {
 namespace {
 
-constexpr std::uint32_t kMostSlots = 256;  // LLAMA_MAX_SEQ
+// One place more than there are slots, so that there is always room to move a sequence to.
+constexpr std::uint32_t kSparePlaces = 1;
+constexpr std::uint32_t kMostSlots = 256 - kSparePlaces;  // LLAMA_MAX_SEQ
 
 // Prefill of 128 rows a step is as fast as of 512 on a processor, and lets others in four times as
 // often.
@@ -81,6 +83,7 @@ class LlamaEngine final : public Engine {
   void step(const Batch& batch, const AbortCheck& abort, StepResult& result) override;
   void release(Slot slot) override;
   bool copy_prefix(Slot from, Slot to, std::int32_t tokens) override;
+  bool keep_prefix(Slot slot, std::int32_t tokens) override;
   Result<std::vector<float>> embed(const std::vector<Token>& tokens,
                                    const AbortCheck& abort) override {
     return embedder_.embed(tokens, abort);
@@ -96,7 +99,8 @@ class LlamaEngine final : public Engine {
   };
 
   void lay_out(const Batch& batch);
-  void close_gap();
+  void close_gap(const Batch& batch);
+  [[nodiscard]] bool holds(llama_seq_id place, std::int32_t tokens) const;
   void sample(const Wanted& wanted, SamplerScratch& scratch, Sampled& out) const;
   [[nodiscard]] llama_memory_t memory() const noexcept {
     return llama_get_memory(context_->handle());
@@ -116,6 +120,7 @@ class LlamaEngine final : public Engine {
 
   // Of the step under way.
   Rows rows_;
+  std::vector<Slot> active_;
   std::vector<std::size_t> order_;
   std::vector<Wanted> wanted_;
 };
@@ -146,7 +151,7 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
       context_(std::move(context)),
       embedder_(*model_, context_of(options, *model_)),
       never_ending_mask_(model_->suppressed_tokens()),
-      places_(options.slots),
+      places_(options.slots, kSparePlaces),
       moves_pay_(!options.unified_kv &&
                  sequence_bytes(options, *model_) <= llama_model_size(model_->handle())),
       pool_(threads_of(options)),
@@ -164,6 +169,7 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
   info_.kv_tokens = std::uint64_t{info_.context_tokens} * (options.unified_kv ? 1 : options.slots);
   info_.longest_piece = model_->longest_piece();
   info_.best_prefill_tokens = std::min(kBestPrefillTokens, options.max_step_tokens);
+  info_.keeps_prefixes = true;
   info_.has_chat_template = prompt_.has_template_of_model();
 }
 
@@ -178,7 +184,7 @@ std::unique_ptr<SamplerState> LlamaEngine::make_sampler(const Sampling& sampling
 // closed.
 void LlamaEngine::lay_out(const Batch& batch) {
   for (const Work& work : batch.work) (void)places_.place_of(work.slot);
-  if (moves_pay_) close_gap();
+  if (moves_pay_) close_gap(batch);
   order_.resize(batch.work.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
@@ -248,21 +254,28 @@ void LlamaEngine::sample(const Wanted& wanted, SamplerScratch& scratch, Sampled&
 }
 
 // One for each step at most, so that no step is much longer than the others.
-void LlamaEngine::close_gap() {
-  const std::optional<SlotPlaces::Move> move = places_.close_gap();
-  if (!move) return;
-  llama_memory_seq_cp(memory(), move->from, move->to, -1, -1);
-  llama_memory_seq_rm(memory(), move->from, -1, -1);
+void LlamaEngine::close_gap(const Batch& batch) {
+  active_.clear();
+  for (const Work& work : batch.work) active_.push_back(work.slot);
+  for (const SlotPlaces::Move& move : places_.close_gap(active_)) {
+    llama_memory_seq_cp(memory(), move.from, move.to, -1, -1);
+    llama_memory_seq_rm(memory(), move.from, -1, -1);
+  }
 }
 
 void LlamaEngine::release(Slot slot) {
   if (const auto place = places_.release(slot)) llama_memory_seq_rm(memory(), *place, -1, -1);
 }
 
+// A model with a sliding window has dropped its beginning.
+bool LlamaEngine::holds(llama_seq_id place, std::int32_t tokens) const {
+  return llama_memory_seq_pos_min(memory(), place) == 0 &&
+         llama_memory_seq_pos_max(memory(), place) + 1 >= tokens;
+}
+
 bool LlamaEngine::copy_prefix(Slot from, Slot to, std::int32_t tokens) {
   const std::optional<llama_seq_id> source = places_.find(from);
-  if (!source || llama_memory_seq_pos_min(memory(), *source) != 0) return false;
-  if (llama_memory_seq_pos_max(memory(), *source) + 1 < tokens) return false;
+  if (!source || !holds(*source, tokens)) return false;
   CHECK(!places_.find(to), "a prefix is copied into an empty slot");
   const llama_seq_id target = places_.place_of(to);
   // Separate KV can copy whole sequences only; what is too much goes again.
@@ -270,6 +283,11 @@ bool LlamaEngine::copy_prefix(Slot from, Slot to, std::int32_t tokens) {
   if (llama_memory_seq_rm(memory(), target, tokens, -1)) return true;
   release(to);
   return false;
+}
+
+bool LlamaEngine::keep_prefix(Slot slot, std::int32_t tokens) {
+  const std::optional<llama_seq_id> place = places_.find(slot);
+  return place && holds(*place, tokens) && llama_memory_seq_rm(memory(), *place, tokens, -1);
 }
 
 Result<void> check_options(const LlamaOptions& options) {
@@ -289,11 +307,12 @@ Result<void> check_options(const LlamaOptions& options) {
 llama_context_params context_params(const LlamaOptions& options, const LlamaModel& model) {
   llama_context_params params = llama_context_default_params();
   const std::uint32_t context = context_of(options, model);
-  params.n_ctx = options.unified_kv ? context : context * options.slots;
+  const std::uint32_t places = options.slots + kSparePlaces;
+  params.n_ctx = options.unified_kv ? context : context * places;
   params.n_batch = options.max_step_tokens;
   params.n_ubatch = options.max_step_tokens;
-  params.n_seq_max = options.slots;
-  params.n_outputs_max = options.slots;
+  params.n_seq_max = places;
+  params.n_outputs_max = places;  // libllama measures its buffers with one for each sequence
   params.n_threads = static_cast<std::int32_t>(threads_of(options));
   params.n_threads_batch = params.n_threads;
   params.flash_attn_type =

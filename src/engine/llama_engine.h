@@ -18,7 +18,7 @@ enum class KvType { kF16, kQ8_0 };
 struct LlamaOptions {
   std::string model_path;
   std::uint32_t context_tokens = 2048;  // of one sequence; no more than the model was trained for
-  std::uint32_t slots = 32;             // at most 256
+  std::uint32_t slots = 32;             // at most 255
   std::uint32_t threads = 0;            // 0: as many as the machine has
   std::uint32_t max_step_tokens = 512;  // rows in one step
   KvType kv_type = KvType::kQ8_0;

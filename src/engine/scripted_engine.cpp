@@ -39,6 +39,7 @@ ScriptedEngine::ScriptedEngine(ScriptedOptions options, Clock& clock)
   info_.kv_tokens = options_.kv_tokens;
   info_.longest_piece = 1;
   info_.has_chat_template = true;
+  info_.keeps_prefixes = options_.keeps_prefixes;
   info_.best_prefill_tokens = 1 << 20;
 }
 
@@ -169,6 +170,12 @@ void ScriptedEngine::release(Slot slot) { set_used(slot, 0); }
 bool ScriptedEngine::copy_prefix(Slot from, Slot to, std::int32_t tokens) {
   if (used_[static_cast<std::size_t>(from)] < static_cast<std::uint64_t>(tokens)) return false;
   set_used(to, static_cast<std::uint64_t>(tokens));
+  return true;
+}
+
+bool ScriptedEngine::keep_prefix(Slot slot, std::int32_t tokens) {
+  if (used_[static_cast<std::size_t>(slot)] < static_cast<std::uint64_t>(tokens)) return false;
+  set_used(slot, static_cast<std::uint64_t>(tokens));
   return true;
 }
 

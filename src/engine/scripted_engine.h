@@ -22,6 +22,7 @@ struct ScriptedOptions {
   std::uint32_t slots = 65'536;
   std::uint32_t context_tokens = 1 << 20;
   std::uint64_t kv_tokens = std::uint64_t{1} << 40;
+  bool keeps_prefixes = false;
 };
 
 class ScriptedEngine final : public Engine {
@@ -41,6 +42,7 @@ class ScriptedEngine final : public Engine {
   void step(const Batch& batch, const AbortCheck& abort, StepResult& result) override;
   void release(Slot slot) override;
   [[nodiscard]] bool copy_prefix(Slot from, Slot to, std::int32_t tokens) override;
+  [[nodiscard]] bool keep_prefix(Slot slot, std::int32_t tokens) override;
   [[nodiscard]] Result<std::vector<float>> embed(const std::vector<Token>& tokens,
                                                  const AbortCheck& abort) override;
 

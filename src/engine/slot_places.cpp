@@ -1,6 +1,7 @@
 #include "engine/slot_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -12,8 +13,10 @@ std::size_t index(std::int32_t place) { return static_cast<std::size_t>(place); 
 
 }  // namespace
 
-SlotPlaces::SlotPlaces(std::size_t slots)
-    : place_of_slot_(slots, kNone), slot_in_place_(slots, kNone) {}
+SlotPlaces::SlotPlaces(std::size_t slots, std::size_t spare)
+    : place_of_slot_(slots, kNone), slot_in_place_(slots + spare, kNone) {
+  CHECK(spare > 0, "a move needs a free place");
+}
 
 std::int32_t SlotPlaces::place_of(Slot slot) {
   CHECK(index(slot) < place_of_slot_.size(), "slots are below EngineInfo::slots");
@@ -38,17 +41,29 @@ std::optional<std::int32_t> SlotPlaces::release(Slot slot) {
   return place;
 }
 
-std::optional<SlotPlaces::Move> SlotPlaces::close_gap() {
-  const auto highest = std::find_if(slot_in_place_.rbegin(), slot_in_place_.rend(),
-                                    [](std::int32_t slot) { return slot != kNone; });
-  if (highest == slot_in_place_.rend()) return std::nullopt;
-  const auto from = static_cast<std::int32_t>(slot_in_place_.rend() - highest) - 1;
-  const std::int32_t to = lowest_free();
-  if (to == kNone || to > from) return std::nullopt;
-  slot_in_place_[index(to)] = *highest;
-  place_of_slot_[index(*highest)] = to;
-  *highest = kNone;
-  return Move{from, to};
+std::vector<SlotPlaces::Move> SlotPlaces::close_gap(std::span<const Slot> active) {
+  is_active_.assign(slot_in_place_.size(), false);
+  for (const Slot slot : active) {
+    CHECK(find(slot), "an active slot has its place");
+    is_active_[index(place_of_slot_[index(slot)])] = true;
+  }
+  const auto first = std::find(is_active_.begin(), is_active_.end(), true);
+  const auto gap = std::find(first, is_active_.end(), false);
+  if (std::find(gap, is_active_.end(), true) == is_active_.end()) return {};
+  const auto last = std::find(is_active_.rbegin(), is_active_.rend(), true);
+  const auto from = static_cast<std::int32_t>(is_active_.rend() - last) - 1;
+  const auto to = static_cast<std::int32_t>(gap - is_active_.begin());
+  std::vector<Move> moves;
+  if (slot_in_place_[index(to)] != kNone) moves.push_back(move(to, lowest_free()));
+  moves.push_back(move(from, to));
+  return moves;
+}
+
+SlotPlaces::Move SlotPlaces::move(std::int32_t from, std::int32_t to) {
+  const std::int32_t slot = std::exchange(slot_in_place_[index(from)], kNone);
+  slot_in_place_[index(to)] = slot;
+  place_of_slot_[index(slot)] = to;
+  return {from, to};
 }
 
 std::int32_t SlotPlaces::lowest_free() const {

@@ -78,6 +78,9 @@ Result<StreamReader> Preparer::make(GenerationPreparation& job) {
   }
   submission.prompt = std::move(*prompt);
   submission.stopping = std::move(request.stopping);
+  submission.caching = {.scope = std::move(request.cache.salt),
+                        .read = !request.cache.no_cache,
+                        .store = !request.cache.no_store};
   submission.priority = request.priority;
   submission.deadline = job.deadline;
   submission.wire_id = job.input.wire_id;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,11 +24,19 @@
 
 namespace sluice {
 
+// What a prompt's KV may be shared with.
+struct Caching {
+  std::string scope;  // requests share with the same scope only
+  bool read = true;
+  bool store = true;
+};
+
 // A request that is ready for the engine: validated, tokenised, with one sampler for each choice.
 struct Submission {
   std::vector<Token> prompt;  // at least one token, fewer than the context holds
   std::vector<std::unique_ptr<SamplerState>> samplers;
   Stopping stopping;
+  Caching caching;
   std::int32_t priority = 0;
   TimePoint deadline = kForever;
   WireId wire_id = 0;

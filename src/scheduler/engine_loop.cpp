@@ -138,6 +138,7 @@ void EngineLoop::step() {
     if (request.first_row_at) continue;
     request.first_row_at = now_;
     metrics_.prompt_tokens.add(request.prompt_tokens);
+    metrics_.cached_prompt_tokens.add(request.cached_tokens);
     metrics_.queue_seconds.observe(seconds(now_ - request.admitted_at));
   }
   live_row_ = 0;
@@ -223,6 +224,7 @@ void EngineLoop::count_token(Request& request) {
 }
 
 void EngineLoop::out_of_kv() {
+  if (table_.drop_kept()) return;
   Sequence* const victim = table_.victim();
   const bool alone = table_.running().size() == 1 && table_.parked_sequences() == 0;
   if (alone) {
@@ -246,6 +248,7 @@ void EngineLoop::put_back_batch() {
 
 void EngineLoop::fail_batch(const Error& error) {
   for (Sequence* sequence : composer_.rows()) {
+    sequence->computed = 0;  // what is in its slot is of no use any more
     if (sequence->state != Sequence::State::kDone) end(*sequence->request, metrics_.failed, error);
   }
 }
@@ -281,6 +284,7 @@ void EngineLoop::publish_load() {
   metrics_.parked.set(load.parked);
   metrics_.slots_used.set(load.running + load.parked);
   metrics_.kv_used_tokens.set(static_cast<double>(load.kv_used_tokens));
+  metrics_.prefix_cache_tokens.set(static_cast<double>(table_.kept_tokens()));
 }
 
 bool EngineLoop::batch_is_dead() noexcept {

@@ -33,6 +33,7 @@ struct Ask {
   TimePoint deadline = kForever;
   std::vector<std::string> stop = {};
   std::optional<std::int32_t> top_logprobs = std::nullopt;
+  Caching caching = {};
 };
 
 struct LoopBench {
@@ -52,6 +53,7 @@ struct LoopBench {
     submission.stopping.min_tokens = ask.min_tokens;
     submission.stopping.stop = ask.stop;
     submission.priority = ask.priority;
+    submission.caching = ask.caching;
     submission.deadline = ask.deadline;
     submission.wire = wire;
     auto reader = admission.submit(std::move(*ticket), std::move(submission));

@@ -10,8 +10,8 @@ namespace sluice {
 struct LoopMetrics {
   LoopMetrics(Metrics& metrics, const Limits& limits);
 
-  Gauge running, parked, slots_used, kv_used_tokens;
-  Counter prompt_tokens, generated_tokens, steps, decode_rows, prefill_rows;
+  Gauge running, parked, slots_used, kv_used_tokens, prefix_cache_tokens;
+  Counter prompt_tokens, cached_prompt_tokens, generated_tokens, steps, decode_rows, prefill_rows;
   Counter finished, cancelled, expired, not_read, failed;  // requests, by how they ended
   Counter parkings, put_back, aborted_steps, failed_steps, recomputed_tokens;
   Histogram step_seconds, queue_seconds, ttft_seconds, itl_seconds, cancel_to_free_seconds;

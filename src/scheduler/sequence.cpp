@@ -21,6 +21,7 @@ Request::Request(Admission::Admitted admitted, std::uint64_t arrival_number)
       priority(admitted.submission.priority),
       prompt_tokens(static_cast<std::uint32_t>(admitted.submission.prompt.size())),
       stopping(std::move(admitted.submission.stopping)),
+      caching(std::move(admitted.submission.caching)),
       deadline(admitted.submission.deadline),
       writer(std::move(admitted.writer)),
       ticket(std::move(admitted.ticket)),
@@ -40,6 +41,8 @@ Usage Request::usage() const noexcept {
   Usage usage;
   usage.prompt_tokens = prompt_tokens;
   for (const Sequence& choice : choices) usage.completion_tokens += choice.generated;
+  usage.cached_tokens = cached_tokens;
+  usage.cache_write_tokens = caching.store ? prompt_tokens - cached_tokens : 0;
   usage.timings.queued = between(admitted_at, first_row_at);
   usage.timings.prefill = between(first_row_at, first_token_at);
   usage.timings.decode = between(first_token_at, last_token_at);

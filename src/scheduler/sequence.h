@@ -65,6 +65,7 @@ struct Request {
   std::int32_t priority;
   std::uint32_t prompt_tokens;
   Stopping stopping;
+  Caching caching;
   TimePoint deadline;
   StreamWriter writer;
   Admission::Ticket ticket;  // given back when no choice waits for its first slot any more
@@ -78,6 +79,7 @@ struct Request {
   std::optional<TimePoint> parked_since;
   Duration parked_for{};
   std::uint32_t recomputed_tokens = 0;
+  std::uint32_t cached_tokens = 0;  // of the prompt: their KV was found
 
   [[nodiscard]] bool dead(TimePoint now) const noexcept {
     return writer.reader_gone() || now >= deadline;

@@ -1,16 +1,15 @@
 #include "scheduler/sequence_table.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/check.h"
 
 namespace sluice {
 
-SequenceTable::SequenceTable(Engine& engine, std::uint32_t slots) : engine_(engine) {
-  free_slots_.reserve(slots);
-  for (std::uint32_t i = slots; i > 0; --i)
-    free_slots_.push_back(Slot{static_cast<std::int32_t>(i - 1)});
-}
+SequenceTable::SequenceTable(Engine& engine, std::uint32_t slots)
+    : engine_(engine), cache_(engine, slots) {}
 
 SequenceTable::QueueKey SequenceTable::queue_key(const Sequence& sequence) noexcept {
   return {-sequence.request->priority, sequence.request->arrival, sequence.index};
@@ -19,6 +18,8 @@ SequenceTable::QueueKey SequenceTable::queue_key(const Sequence& sequence) noexc
 Request& SequenceTable::add(Admission::Admitted admitted) {
   auto owned = std::make_unique<Request>(std::move(admitted), ++arrivals_);
   Request& request = *owned;
+  request.caching.read = request.caching.read && engine_.info().keeps_prefixes;
+  request.caching.store = request.caching.store && engine_.info().keeps_prefixes;
   requests_.emplace(request.id, std::move(owned));
   for (Sequence& sequence : request.choices) waiting_.emplace(queue_key(sequence), &sequence);
   if (request.deadline != kForever) deadlines_.emplace(request.deadline, &request);
@@ -31,11 +32,9 @@ Request* SequenceTable::find(RequestId id) noexcept {
 }
 
 void SequenceTable::start(Sequence& sequence) {
-  CHECK(sequence.state == Sequence::State::kWaiting && !free_slots_.empty(),
-        "only a waiting sequence gets a free slot");
+  CHECK(sequence.state == Sequence::State::kWaiting, "only a waiting sequence gets a slot");
   waiting_.erase(queue_key(sequence));
-  sequence.slot = free_slots_.back();
-  free_slots_.pop_back();
+  take_slot(sequence);
   enter_running(sequence);
   const auto& choices = sequence.request->choices;
   const bool all_started = std::none_of(choices.begin(), choices.end(), [](const Sequence& choice) {
@@ -51,7 +50,7 @@ void SequenceTable::put_back(Sequence& sequence) {
     leave_running(sequence);
   }
   sequence.request->recomputed_tokens += static_cast<std::uint32_t>(sequence.computed);
-  free_slot(sequence);
+  free_slot(sequence, false);
   sequence.state = Sequence::State::kWaiting;
   waiting_.emplace(queue_key(sequence), &sequence);
 }
@@ -94,7 +93,7 @@ void SequenceTable::finish(Sequence& sequence) {
     case Sequence::State::kDone:
       return;
   }
-  free_slot(sequence);
+  free_slot(sequence, sequence.request->caching.store);
   sequence.state = Sequence::State::kDone;
   --sequence.request->unfinished;
 }
@@ -144,10 +143,40 @@ std::vector<Request*> SequenceTable::all() const {
   return found;
 }
 
-void SequenceTable::free_slot(Sequence& sequence) {
+void SequenceTable::take_slot(Sequence& sequence) {
+  Request& request = *sequence.request;
+  if (!request.caching.read) {
+    sequence.slot = cache_.take_empty();
+    return;
+  }
+  const PrefixCache::Taken taken =
+      cache_.take(request.caching.scope, sequence.tokens, best_running(sequence));
+  sequence.slot = taken.slot;
+  sequence.computed = taken.tokens;
+  if (sequence.index == 0 && sequence.generated == 0)
+    request.cached_tokens = static_cast<std::uint32_t>(taken.tokens);
+}
+
+PrefixCache::Source SequenceTable::best_running(const Sequence& sequence) const noexcept {
+  PrefixCache::Source best;
+  for (const Sequence* other : running_) {
+    if (other == nullptr || other->request->caching.scope != sequence.request->caching.scope)
+      continue;
+    const auto computed = std::span(other->tokens).first(static_cast<std::size_t>(other->computed));
+    const std::int32_t common = common_prefix(computed, sequence.tokens);
+    if (common > best.tokens) best = {*other->slot, common};
+  }
+  return best;
+}
+
+void SequenceTable::free_slot(Sequence& sequence, bool keep) {
   if (!sequence.slot) return;
-  engine_.release(*sequence.slot);
-  free_slots_.push_back(*sequence.slot);
+  if (keep && sequence.computed > 0) {
+    sequence.tokens.resize(static_cast<std::size_t>(sequence.computed));
+    cache_.put(*sequence.slot, sequence.request->caching.scope, std::move(sequence.tokens));
+  } else {
+    cache_.put_empty(*sequence.slot);
+  }
   sequence.slot.reset();
   sequence.computed = 0;
 }

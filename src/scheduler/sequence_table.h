@@ -1,6 +1,6 @@
 // SequenceTable: every admitted request and where its sequences stand: waiting for a slot, running,
 // or parked. It keeps the orders that the loop asks for (queue order, deadlines, longest parked)
-// and owns the free slots. Bounded by Admission for what waits and by the number of slots for the
+// and owns the slots. Bounded by Admission for what waits and by the number of slots for the
 // rest. Thread: engine. Pointers to requests and sequences are valid until sweep().
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "scheduler/prefix_cache.h"
 #include "scheduler/sequence.h"
 
 namespace sluice {
@@ -28,14 +29,15 @@ class SequenceTable {
   // Null if it has ended.
   [[nodiscard]] Request* find(RequestId id) noexcept;
 
-  // waiting → running, in a free slot (there must be one).
+  // waiting → running, in a free slot (there must be one), with the KV of as many of its first
+  // tokens as the prefix cache, or a sequence that has a slot, can offer.
   void start(Sequence& sequence);
   // running or parked → waiting; the KV is dropped and will be computed again.
   void put_back(Sequence& sequence);
   // Its running sequences keep their KV and leave the batch; the waiting ones wait on.
   void park(Request& request, TimePoint now);
   void resume(Request& request, TimePoint now);
-  // One choice is done: its slot is free again.
+  // One choice is done: its slot is free again, its KV left to the prefix cache if it may be.
   void finish(Sequence& sequence);
   // All its choices are done, and it is forgotten at the next sweep.
   void retire(Request& request);
@@ -47,7 +49,10 @@ class SequenceTable {
   // By priority, then by arrival, then by choice.
   using QueueKey = std::tuple<std::int32_t, std::uint64_t, std::uint32_t>;
   [[nodiscard]] const std::map<QueueKey, Sequence*>& waiting() const noexcept { return waiting_; }
-  [[nodiscard]] std::size_t free_slots() const noexcept { return free_slots_.size(); }
+  [[nodiscard]] std::size_t free_slots() const noexcept { return cache_.free_slots(); }
+  [[nodiscard]] std::uint64_t kept_tokens() const noexcept { return cache_.kept_tokens(); }
+  // Frees the KV that the prefix cache has not used for longest. False: it keeps none.
+  bool drop_kept() { return cache_.drop_oldest(); }
   [[nodiscard]] std::size_t requests() const noexcept { return requests_.size(); }
   [[nodiscard]] std::size_t parked_sequences() const noexcept { return parked_sequences_; }
   [[nodiscard]] std::uint64_t parked_tokens() const noexcept {
@@ -66,14 +71,16 @@ class SequenceTable {
 
  private:
   [[nodiscard]] static QueueKey queue_key(const Sequence& sequence) noexcept;
-  void free_slot(Sequence& sequence);
+  void take_slot(Sequence& sequence);
+  [[nodiscard]] PrefixCache::Source best_running(const Sequence& sequence) const noexcept;
+  void free_slot(Sequence& sequence, bool keep);
   void enter_running(Sequence& sequence);
   void leave_running(Sequence& sequence);
   void enter_parked(Sequence& sequence);
   void leave_parked(Sequence& sequence);
 
   Engine& engine_;
-  std::vector<Slot> free_slots_;
+  PrefixCache cache_;
   std::uint64_t arrivals_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
   std::map<QueueKey, Sequence*> waiting_;

@@ -98,7 +98,7 @@ void StepComposer::look_at_waiting() {
 void StepComposer::start(Sequence& sequence) {
   const bool copy = can_copy_prompt(sequence);
   table_.start(sequence);
-  if (!copy) return;
+  if (!copy || sequence.computed > 0) return;
   const auto shared = static_cast<std::int32_t>(sequence.request->prompt_tokens) - 1;
   if (engine_.copy_prefix(*sequence.request->choices.front().slot, *sequence.slot, shared))
     sequence.computed = shared;
