@@ -74,6 +74,9 @@ class HeldEngine final : public Engine {
   [[nodiscard]] bool copy_prefix(Slot from, Slot to, std::int32_t tokens) override {
     return engine_.copy_prefix(from, to, tokens);
   }
+  [[nodiscard]] bool keep_prefix(Slot slot, std::int32_t tokens) override {
+    return engine_.keep_prefix(slot, tokens);
+  }
   [[nodiscard]] Result<std::vector<float>> embed(const std::vector<Token>& tokens,
                                                  const AbortCheck& abort) override {
     {

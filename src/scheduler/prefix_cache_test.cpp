@@ -23,7 +23,8 @@ std::vector<Token> joined(std::vector<Token> a, const std::vector<Token>& b) {
 // A cache over an engine whose slots hold what the test says that they hold.
 struct PrefixCacheTest : testing::Test {
   explicit PrefixCacheTest(std::uint32_t slots = 3)
-      : engine({.script = script("piece \"x\"\nloop"), .slots = slots, .keeps_prefixes = true}, clock),
+      : engine({.script = script("piece \"x\"\nloop"), .slots = slots, .keeps_prefixes = true},
+               clock),
         cache(engine, slots) {}
 
   // A sequence came, was computed, and ended.

@@ -13,7 +13,7 @@ void show_what_to_try(const Replica& replica) {
   const std::string grpc = replica.address();
   std::printf(
       "\nIn another terminal:\n"
-      "  ./run chat --server %s \"What is the capital of France?\"\n"
+      "  ./run chat --server %s \"Name the capital city of France.\"\n"
       "  grpcurl -plaintext -d '{\"model\":\"local\",\"prompt\":\"SGVsbG8=\",\"max_tokens\":16}' "
       "%s inference.LLM/Generate\n",
       grpc.c_str(), grpc.c_str());

@@ -17,13 +17,13 @@ def chat(server, *arguments: str, text: str | None = None) -> subprocess.Complet
 
 
 def test_a_prompt_as_argument_prints_the_answer_alone(replica):
-    done = chat(replica, "--temperature", "0", "--max-tokens", "24", "What is the capital of France?")
+    done = chat(replica, "--temperature", "0", "--max-tokens", "24", "Name the capital city of France.")
     assert done.returncode == 0, done.stderr
     assert "Paris" in done.stdout and "\x1b" not in done.stdout
 
 
 def test_a_prompt_from_a_pipe(replica):
-    done = chat(replica, "--temperature", "0", "--max-tokens", "24", text="What is the capital of Italy?")
+    done = chat(replica, "--temperature", "0", "--max-tokens", "24", text="Name the capital city of Italy.")
     assert done.returncode == 0, done.stderr
     assert "Rome" in done.stdout and "\x1b" not in done.stdout
 
@@ -132,7 +132,7 @@ def test_the_history_goes_along(scripted):
 
 
 def test_without_a_server_the_default_model_is_served_in_process(tmp_path):
-    line = [str(BINARY), "chat", "--temperature", "0", "--max-tokens", "24", "What is the capital of France?"]
+    line = [str(BINARY), "chat", "--temperature", "0", "--max-tokens", "24", "Name the capital city of France."]
     begin = time.monotonic()
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

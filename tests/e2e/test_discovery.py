@@ -32,7 +32,7 @@ def test_describe_shows_the_contract(replica):
 def test_generate_answers(replica, method):
     request = {
         "model": "local",
-        "messages": [{"role": "user", "content": bytes_field("What is the capital of France?")}],
+        "messages": [{"role": "user", "content": bytes_field("Name the capital city of France.")}],
         "max_tokens": 8,
         "temperature": 0,
     }

@@ -22,8 +22,18 @@ def test_the_answer_ends_at_max_tokens_and_says_so(replica):
 
 
 def test_the_answer_ends_by_itself_and_says_so(replica):
-    last = generate(replica, chat("What is the capital of France?", temperature=0, max_tokens=200)).last
+    last = generate(replica, chat("Name the capital city of France.", temperature=0, max_tokens=200)).last
     assert last.finish_reason == pb.FINISH_REASON_STOP and last.matched_stop == "" and last.completion_tokens < 200
+
+
+def test_a_prompt_pays_only_for_what_no_earlier_one_left(replica):
+    question = "Name three things that are found on a beach at low tide."
+    first = generate(replica, chat(question, temperature=0, max_tokens=12)).last
+    again = generate(replica, chat(question, temperature=0, max_tokens=12)).last
+    assert again.prompt_tokens == first.prompt_tokens and again.cached_tokens == again.prompt_tokens - 1
+    other = chat(question, temperature=0, max_tokens=12)
+    other.cache.salt = "another tenant"
+    assert generate(replica, other).last.cached_tokens == 0
 
 
 def test_the_first_message_names_the_model(replica):
@@ -95,7 +105,7 @@ def test_n_choices_are_told_apart_and_each_has_its_end(replica):
 
 
 def test_logprobs_are_probabilities_and_the_greedy_token_is_the_likeliest(replica):
-    answer = generate(replica, chat("What is the capital of France?", temperature=0, top_logprobs=3, max_tokens=10, ignore_eos=True))
+    answer = generate(replica, chat("Name the capital city of France.", temperature=0, top_logprobs=3, max_tokens=10, ignore_eos=True))
     assert len(answer.logprobs) == 10
     assert b"".join(one.piece for one in answer.logprobs).startswith(answer.text)
     for one in answer.logprobs:

@@ -19,7 +19,7 @@ FLOAT_NOISE = 0.5
 
 
 def request_for(country: str):
-    return chat(f"What is the capital of {country}?", temperature=0, max_tokens=24, top_logprobs=5)
+    return chat(f"Name the capital city of {country}.", temperature=0, max_tokens=24, top_logprobs=5)
 
 
 def check_same_but_for_rounding(country: str, alone: Answer, together: Answer) -> None:
@@ -48,7 +48,7 @@ def test_each_chat_gets_its_own_answer(replica):
     for country, capital in CAPITALS.items():
         for other, answer in together.items():
             if other != country and other in right:
-                assert f"capital of {country} is".encode() not in answer.text, f"{other} got the answer for {country}"
+                assert f"of {country} is".encode() not in answer.text, f"{other} got the answer for {country}"
 
 
 def test_chats_that_join_and_leave_at_different_steps_do_not_disturb_each_other(replica):

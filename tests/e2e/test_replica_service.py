@@ -67,7 +67,7 @@ def test_the_step_stream_joins_what_one_step_made(scripted):
 
 
 def test_the_step_stream_gives_what_generate_gives(replica):
-    request = chat("What is the capital of France?", temperature=0, max_tokens=12)
+    request = chat("Name the capital city of France.", temperature=0, max_tokens=12)
     alone = Answer.of(replica.stub().Generate(request))
     gateway = StepStream(replica.replica_stub())
     gateway.start(9, request)
