@@ -38,6 +38,7 @@ THIRD_PARTY_HOMES = {
     r"boost/": r"gateway/.*|tools/\w+\.cpp",
     r"nghttp2/": r"gateway/http2_session(_test)?\.cpp",
     r"openssl/": r"access/\w+\.cpp|gateway/listener\.cpp|replica/\w+\.cpp|tools/\w+\.cpp",
+    r"toml\+\+/": r"tools/config_file\.cpp",
     r"CLI/": r"tools/\w+\.cpp",
     r"gtest/|gmock/": r".*(_test\.cpp|/test_\w+\.(cpp|h))",
 }
