@@ -4,11 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,11 @@ Kind kind_of(const CLI::Option& option) {
     return Kind::kBoolean;
   if (option.get_items_expected_max() > 1) return Kind::kTexts;
   double number = 0;
-  if (example.empty() || !CLI::detail::lexical_cast(example, number)) return Kind::kText;
-  return option.get_type_name() == "bytes" ? Kind::kSize : Kind::kNumber;
+  const char* const end = example.data() + example.size();
+  const auto [parsed, error] = std::from_chars(example.data(), end, number);
+  if (error != std::errc() || parsed != end) return Kind::kText;
+  // the type's name goes on with what the value is checked for
+  return option.get_type_name().rfind("bytes", 0) == 0 ? Kind::kSize : Kind::kNumber;
 }
 
 const char* name_of(Kind kind) {
@@ -80,6 +84,8 @@ std::optional<std::vector<std::string>> words_of(const toml::node& value, Kind k
   } else {
     return std::nullopt;
   }
+  // CLI11's word for an empty list; --print-config has a text without letters for it
+  if (kind == Kind::kTexts && (words.empty() || words.front().empty())) words = {"{}"};
   return words;
 }
 

@@ -39,7 +39,7 @@ class ConfigFileTest : public testing::Test {
     add_number(app, "count", values_.count, "help", "things");
     add_number(app, "size", values_.bytes, "help", "bytes");
     add_number(app, "share", values_.share, "help", "times", 1.0, 10.0);
-    app.add_option("--on", values_.on, "help")->capture_default_str();
+    add_boolean(app, "on", values_.on, "help");
     app.add_flag("--wanted", values_.wanted, "help");
     app.add_option("--text,--words", values_.text, "help");
     app.add_option("--texts", values_.texts, "help")
@@ -79,6 +79,14 @@ TEST_F(ConfigFileTest, ATextIsAlsoAListOfOneAndWholeNumbersAreNumbers) {
   EXPECT_EQ(values_.bytes, 4096U);
   EXPECT_EQ(values_.share, 2.0);
   EXPECT_FALSE(values_.wanted);
+}
+
+TEST_F(ConfigFileTest, AnEmptyListIsNoList) {
+  for (const char* text : {"texts = []\n", "texts = \"\"\n"}) {
+    values_.texts = {"default"};
+    ASSERT_TRUE(parse(text));
+    EXPECT_THAT(values_.texts, testing::IsEmpty()) << text;
+  }
 }
 
 TEST_F(ConfigFileTest, TheCommandLineBeatsTheFileAndListsDoNotMix) {

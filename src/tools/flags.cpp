@@ -53,6 +53,10 @@ void add_number(CLI::App& app, const std::string& flag, double& field, const std
   add(app, flag, field, help, unit, least, most);
 }
 
+void add_boolean(CLI::App& app, const std::string& flag, bool& field, const std::string& help) {
+  app.add_option("--" + flag, field, help)->default_str(field ? "true" : "false");
+}
+
 void add_ms(CLI::App& app, const std::string& flag, std::chrono::milliseconds& field,
             const std::string& help) {
   app.add_option_function<std::int64_t>(

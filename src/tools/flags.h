@@ -29,6 +29,9 @@ void add_number(CLI::App& app, const std::string& flag, std::uint64_t& field,
 void add_number(CLI::App& app, const std::string& flag, double& field, const std::string& help,
                 std::string_view unit, double least, double most);
 
+// A flag that takes "true" or "false".
+void add_boolean(CLI::App& app, const std::string& flag, bool& field, const std::string& help);
+
 void add_ms(CLI::App& app, const std::string& flag, std::chrono::milliseconds& field,
             const std::string& help);
 

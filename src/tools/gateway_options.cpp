@@ -16,10 +16,9 @@ namespace {
 
 void add_list(CLI::App& app, const char* flag, std::vector<std::string>& field, const char* type,
               const char* help) {
-  app.add_option(flag, field, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->capture_default_str()
-      ->type_name(type);
+  CLI::Option* const option = app.add_option(flag, field, help);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name(type);
+  if (!field.empty()) option->default_str(field.front());  // "[*]" would not be read as a list
 }
 
 void add_file(CLI::App& app, const char* flag, std::string& field, const char* help) {

@@ -81,6 +81,20 @@ TEST(GatewayOptions, WhatPrintConfigPrintsIsAConfigurationFile) {
   EXPECT_THAT((**again).gateway.cors_origins, ElementsAre("https://a"));
   EXPECT_EQ((**again).gateway.access_log_bytes, 8192U);
   EXPECT_FALSE((**again).gateway.insecure_open);
+  EXPECT_THAT((**again).gateway.trusted_clients, IsEmpty());
+  EXPECT_THAT(printed, HasSubstr("listen=\"127.0.0.1:8080\""));
+}
+
+TEST(GatewayOptions, WhatIsPrintedOfDefaultsIsReadAsDefaults) {
+  const TestFolder folder;
+  testing::internal::CaptureStdout();
+  ASSERT_TRUE(parse({"--print-config"}));
+  const std::string printed = testing::internal::GetCapturedStdout();
+  const auto again = parse({"--replica", "a:1", "--config", folder.write("config.toml", printed)});
+  ASSERT_TRUE(again && *again) << again.error().message << printed;
+  EXPECT_THAT((**again).gateway.cors_origins, ElementsAre("*"));
+  EXPECT_THAT((**again).gateway.trusted_clients, IsEmpty());
+  EXPECT_EQ((**again).gateway.api_keys, "");
 }
 
 TEST(GatewayOptions, WithoutKeysItListensOnLoopbackOnly) {

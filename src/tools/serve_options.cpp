@@ -23,9 +23,8 @@ void add_transport(CLI::App& app, TransportOptions& transport) {
              "bytes", 16'384U, 16'777'215U);
   add_number(app, "http2-window-bytes", transport.http2_window_bytes,
              "What clients may send ahead on one call", "bytes", 1024U, 64U << 20);
-  app.add_option("--http2-bdp-probe", transport.http2_bdp_probe,
-                 "Let that window grow with the connection's speed")
-      ->capture_default_str();
+  add_boolean(app, "http2-bdp-probe", transport.http2_bdp_probe,
+              "Let that window grow with the connection's speed");
   add_ms(app, "handshake-timeout-ms", transport.handshake_timeout,
          "A new connection must be set up within this");
 }
@@ -107,8 +106,7 @@ Result<std::optional<ServeOptions>> parse_serve_options(const std::string& comma
   add_engine(app, options.engine);
   app.add_option("--log-level", log_level, "debug, info, warning, error or off")
       ->capture_default_str();
-  app.add_option("--warm-up", options.warm_up, "Say SERVING only when a first token came out")
-      ->capture_default_str();
+  add_boolean(app, "warm-up", options.warm_up, "Say SERVING only when a first token came out");
   app.add_flag("--print-config", wants_config, "Print the effective configuration and end")
       ->configurable(false);
   add_limits(app, options.replica.limits);
