@@ -7,7 +7,7 @@
 cache=${SLUICE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/sluice}
 
 build_packages=(ca-certificates ccache cmake g++ libcli11-dev libexpected-dev libgmock-dev libgrpc++-dev libgrpc-dev
-  libgtest-dev libprotobuf-dev libspdlog-dev libssl-dev ninja-build prometheus-cpp-dev protobuf-compiler
+  libgtest-dev libprotobuf-dev libspdlog-dev libssl-dev libtomlplusplus-dev ninja-build prometheus-cpp-dev protobuf-compiler
   protobuf-compiler-grpc python3-venv zlib1g-dev)
 test_packages=(clang clang-format clang-tidy openssl procps)
 
@@ -43,6 +43,19 @@ need_packages() {
   as_root apt-get update -q >&2 || say "the package lists could not be updated; trying with those that are here"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-remove --no-install-recommends -q "${missing[@]}" >&2 ||
     die "these packages could not be installed without removing others, or not at all: ${missing[*]}"
+}
+
+# need_boost: Boost's headers, 1.81 or newer; those that are there will do. Debian 12 has two versions, which exclude each other.
+need_boost() {
+  local have package=libboost-dev
+  have=$(sed -n 's/^#define BOOST_VERSION //p' /usr/local/include/boost/version.hpp /usr/include/boost/version.hpp 2>/dev/null | head -n 1) || :
+  ((${have:-0} < 108100)) || return 0
+  if [[ -n $have ]]; then
+    die "Boost 1.$((have / 100 % 1000)) is installed here, Sluice needs 1.81 or newer, and the two can't be installed side by side. No package is" \
+      "removed by this script: remove the old one (apt-get remove libboost1.$((have / 100 % 1000))-dev), then run this again."
+  fi
+  [[ $(. /etc/os-release && echo "$ID$VERSION_ID") != debian12 ]] || package=libboost1.81-dev
+  need_packages "build Sluice" "$package"
 }
 
 # in_cache NAME MAKER…: runs MAKER in a fresh folder, with the cache locked, and moves that folder to $cache/NAME if it worked.

@@ -4,6 +4,7 @@
 set_up_for() {
   mkdir -p build
   need_packages "test Sluice" "${build_packages[@]}" "${test_packages[@]}"
+  need_boost
   [[ " $* " != *\ @(unit|clang|e2e)\ * ]] || need_sources
   [[ " $* " != *" e2e "* ]] || need_clients
 }

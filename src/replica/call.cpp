@@ -3,57 +3,22 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <random>
 #include <string_view>
 
+#include "access/keys.h"
+#include "access/request_id.h"
 #include "base/concat.h"
 #include "contract/wire.h"
-#include "replica/keys.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::size_t kMaxRequestIdBytes = 128;
 
 std::optional<std::string_view> metadata(const grpc::CallbackServerContext& call, const char* key) {
   const auto& all = call.client_metadata();
   const auto found = all.find(key);
   if (found == all.end()) return std::nullopt;
   return std::string_view(found->second.data(), found->second.size());
-}
-
-// The key in "Bearer KEY" (RFC 6750; the scheme in any case), or nothing.
-std::string_view bearer_in(std::string_view authorization) {
-  constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() < kScheme.size()) return {};
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = authorization[i];
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (lower != kScheme[i]) return {};
-  }
-  return authorization.substr(kScheme.size());
-}
-
-bool is_request_id(std::string_view id) {
-  return !id.empty() && id.size() <= kMaxRequestIdBytes &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '_' || c == '-';
-         });
-}
-
-std::string new_request_id() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::random_device random;
-  std::string id;
-  for (int word = 0; word < 4; ++word) {
-    std::uint32_t bits = random();
-    for (int digit = 0; digit < 8; ++digit, bits >>= 4) id += kDigits[bits & 0xF];
-  }
-  return id;
 }
 
 }  // namespace

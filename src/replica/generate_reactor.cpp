@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "access/keys.h"
 #include "base/mutex.h"
 #include "contract/wire.h"
 #include "inference.pb.h"
 #include "replica/call.h"
 #include "replica/context.h"
-#include "replica/keys.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 #include "stream/token_stream.h"

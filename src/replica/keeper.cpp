@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "access/keys.h"
 #include "base/concat.h"
 #include "base/log.h"
 #include "replica/credentials.h"
 #include "replica/health.h"
-#include "replica/keys.h"
 #include "replica/process.h"
 #include "scheduler/admission.h"
 #include "scheduler/engine_loop.h"

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "access/keys.h"
 #include "base/clock.h"
 #include "base/concat.h"
 #include "base/gate.h"
@@ -24,8 +25,7 @@
 #include "replica/embed_queue.h"
 #include "replica/health.h"
 #include "replica/keeper.h"
-#include "replica/keys.h"
-#include "replica/listen_address.h"
+#include "base/listen_address.h"
 #include "replica/preparer.h"
 #include "replica/process.h"
 #include "replica/reflection.h"

@@ -2,26 +2,15 @@
 
 #include <string>
 
+#include "base/code_name.h"
+
 namespace sluice {
 namespace {
 
-struct NamedCode {
-  std::optional<Code> failure;
-  const char* name;
-};
-
-constexpr NamedCode kCodes[] = {
-    {std::nullopt, "OK"},
-    {Code::kCancelled, "CANCELLED"},
-    {Code::kInvalidArgument, "INVALID_ARGUMENT"},
-    {Code::kDeadlineExceeded, "DEADLINE_EXCEEDED"},
-    {Code::kNotFound, "NOT_FOUND"},
-    {Code::kPermissionDenied, "PERMISSION_DENIED"},
-    {Code::kResourceExhausted, "RESOURCE_EXHAUSTED"},
-    {Code::kUnimplemented, "UNIMPLEMENTED"},
-    {Code::kInternal, "INTERNAL"},
-    {Code::kUnavailable, "UNAVAILABLE"},
-    {Code::kUnauthenticated, "UNAUTHENTICATED"},
+constexpr std::optional<Code> kCodes[] = {
+    std::nullopt,    Code::kCancelled,        Code::kInvalidArgument,   Code::kDeadlineExceeded,
+    Code::kNotFound, Code::kPermissionDenied, Code::kResourceExhausted, Code::kUnimplemented,
+    Code::kInternal, Code::kUnavailable,      Code::kUnauthenticated,
 };
 
 constexpr const char* kMethodNames[kMethods] = {"Generate", "Embed",     "CountTokens", "Attach",
@@ -67,10 +56,10 @@ ReplicaMetrics::ReplicaMetrics(Metrics& metrics)
       embeds_refused(metrics.counter("sluice_embeds_refused_total",
                                      "Embed calls refused by --max-queued-embeds")) {
   for (std::size_t method = 0; method < kMethods; ++method) {
-    for (const NamedCode& code : kCodes) {
+    for (const std::optional<Code> code : kCodes) {
       calls_[method].push_back(
           metrics.counter("sluice_calls_total", "Calls that ended, by method and status code",
-                          {{"method", kMethodNames[method]}, {"code", code.name}}));
+                          {{"method", kMethodNames[method]}, {"code", code_name(code)}}));
     }
   }
 }
@@ -78,7 +67,7 @@ ReplicaMetrics::ReplicaMetrics(Metrics& metrics)
 void ReplicaMetrics::count_call(Method method, std::optional<Code> failure) noexcept {
   std::vector<Counter>& counters = calls_[static_cast<std::size_t>(method)];
   for (std::size_t i = 0; i < std::size(kCodes); ++i) {
-    if (kCodes[i].failure == failure) counters[i].add();
+    if (kCodes[i] == failure) counters[i].add();
   }
 }
 

@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "access/key_file.h"
 #include "base/clock.h"
 #include "engine/scripted_engine.h"
 #include "health.grpc.pb.h"
 #include "inference.grpc.pb.h"
 #include "reflection_v1.grpc.pb.h"
 #include "reflection_v1alpha.grpc.pb.h"
-#include "replica/key_file.h"
-#include "replica/test_folder.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "replica/credentials.h"
 #include "replica/test_certificates.h"
-#include "replica/test_folder.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

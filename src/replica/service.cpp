@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "access/keys.h"
 #include "inference.grpc.pb.h"
 #include "replica/attach.h"
 #include "replica/call.h"
 #include "replica/context.h"
 #include "replica/describe.h"
 #include "replica/generate_reactor.h"
-#include "replica/keys.h"
 #include "replica/replica_metrics.h"
 #include "replica/unary_calls.h"
 #include "replica/watch_load.h"

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "access/keys.h"
 #include "base/clock.h"
 #include "base/gate.h"
 #include "base/metrics.h"
@@ -26,7 +27,6 @@
 #include "inference.grpc.pb.h"
 #include "replica/context.h"
 #include "replica/embed_queue.h"
-#include "replica/keys.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 #include "replica/service.h"

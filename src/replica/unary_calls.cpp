@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "access/keys.h"
 #include "base/concat.h"
 #include "base/mutex.h"
 #include "contract/wire.h"
@@ -18,7 +19,6 @@
 #include "replica/call.h"
 #include "replica/context.h"
 #include "replica/embed_queue.h"
-#include "replica/keys.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 

@@ -10,13 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "access/keys.h"
 #include "base/concat.h"
 #include "base/mutex.h"
 #include "contract/wire.h"
 #include "inference.pb.h"
 #include "replica/call.h"
 #include "replica/context.h"
-#include "replica/keys.h"
 #include "replica/replica_metrics.h"
 #include "scheduler/admission.h"
 

@@ -1,9 +1,9 @@
 // KeyRing: the API keys that may call, from a file that holds a name and the SHA-256 of each key,
 // never a key itself.
-// File: one `name sha256hex` a line; blank lines and lines that begin with # are skipped. A file
-// that can't be read or parsed any more leaves the keys as they were and is logged.
-// Bounded by kMaxKeys, for each bearer is compared with all of them, in constant time.
-// Thread: accepts and required any; refresh one at a time.
+// File: one `name sha256hex [limits]` a line (key_limits.h); blank lines and lines that begin with
+// # are skipped. A file that can't be read or parsed any more leaves the keys as they were and is
+// logged. Bounded by kMaxKeys, for each bearer is compared with all of them, in constant time.
+// Thread: find, accepts and required any; refresh one at a time.
 #pragma once
 
 #include <array>
@@ -14,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "access/key_limits.h"
 #include "base/error.h"
+#include "base/file_version.h"
 #include "base/mutex.h"
-#include "replica/file_version.h"
 
 namespace sluice {
 
@@ -25,6 +26,7 @@ using Sha256 = std::array<std::uint8_t, 32>;
 struct ApiKey {
   std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ -
   Sha256 hash{};
+  KeyLimits limits;
 };
 
 inline constexpr std::size_t kMaxKeys = 10'000;
@@ -36,6 +38,9 @@ inline constexpr std::size_t kMaxKeys = 10'000;
 
 // A new key of 256 random bits, as text.
 [[nodiscard]] std::string make_key();
+
+// The key in "Bearer KEY" (RFC 6750; the scheme in any case), or nothing.
+[[nodiscard]] std::string_view bearer_in(std::string_view authorization) noexcept;
 
 class KeyRing {
  public:
@@ -51,11 +56,16 @@ class KeyRing {
   // Whether a call needs a key at all.
   [[nodiscard]] bool required() const noexcept { return required_; }
 
-  // `bearer`: what follows "Bearer " in the metadata key `authorization`.
-  [[nodiscard]] bool accepts(std::string_view bearer) const noexcept EXCLUDES(mutex_);
+  // Whose key `bearer` is (bearer_in's result); null: nobody's. Without a file everybody is one
+  // caller without a name and without limits.
+  [[nodiscard]] std::shared_ptr<const ApiKey> find(std::string_view bearer) const noexcept
+      EXCLUDES(mutex_);
+  [[nodiscard]] bool accepts(std::string_view bearer) const noexcept {
+    return find(bearer) != nullptr;
+  }
 
   // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and
-  // never shown.
+  // never shown. Its caller is named "(self)" and trusted.
   [[nodiscard]] const std::string& own_key() const noexcept { return own_key_; }
 
   // Reads the file again if it changed since the last time. True if there are other keys now.
@@ -71,7 +81,8 @@ class KeyRing {
   std::string path_;
   bool required_ = false;
   std::string own_key_;
-  Sha256 own_hash_;
+  std::shared_ptr<const ApiKey> own_;
+  std::shared_ptr<const ApiKey> anybody_;
   FileVersion seen_;
   mutable Mutex mutex_;
   std::shared_ptr<const std::vector<ApiKey>> keys_ GUARDED_BY(mutex_);

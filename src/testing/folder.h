@@ -1,8 +1,7 @@
 // TestFolder: a folder of one test's own, gone with it.
 #pragma once
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "access/keys.h"
 #include "base/error.h"
-#include "replica/keys.h"
 
 namespace sluice {
 
 // Makes the file if there is none. Returns the new key, which is not kept anywhere. Errors:
-// kInvalidArgument (the name is taken or not a name, the file is not a key file), kUnavailable (the
-// file can't be written).
-[[nodiscard]] Result<std::string> add_key(const std::string& path, const std::string& name);
+// kInvalidArgument (the name is taken or not a name, a limit out of range, the file is not a key
+// file), kUnavailable (the file can't be written).
+[[nodiscard]] Result<std::string> add_key(const std::string& path, const std::string& name,
+                                          const KeyLimits& limits = {});
 
 // Errors as add_key's, and kNotFound.
 [[nodiscard]] Result<void> revoke_key(const std::string& path, const std::string& name);

@@ -1,4 +1,4 @@
-#include "replica/key_file.h"
+#include "access/key_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "access/hex.h"
 #include "base/concat.h"
 
 namespace sluice {
@@ -79,23 +80,27 @@ Result<void> edit(const std::string& given, bool make,
   return replace_text(path, *text);
 }
 
-std::string to_hex(const Sha256& hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const auto byte : hash) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+// Whether they come back from the file as they are: a model's name could hold a comma or a space.
+Result<void> check_limits(const KeyLimits& limits) {
+  KeyLimits read;
+  std::istringstream fields(to_text(limits));
+  for (std::string field; fields >> field;) {
+    if (auto parsed = parse_key_limit(field, read); !parsed) return parsed;
   }
-  return text;
+  if (read != limits) return invalid("--models holds a name with a comma or a space in it");
+  return {};
 }
 
 }  // namespace
 
-Result<std::string> add_key(const std::string& path, const std::string& name) {
+Result<std::string> add_key(const std::string& path, const std::string& name,
+                            const KeyLimits& limits) {
+  if (auto checked = check_limits(limits); !checked)
+    return tl::unexpected(std::move(checked.error()));
   const std::string key = make_key();
   const auto added = edit(path, true, [&](std::string& text) -> Result<void> {
     if (!text.empty() && text.back() != '\n') text += '\n';
-    text += concat(name, ' ', to_hex(sha256(key)), '\n');
+    text += concat(name, ' ', to_hex(sha256(key)), to_text(limits), '\n');
     const auto parsed = parse_keys(text);
     if (!parsed || parsed->empty() || parsed->back().name != name) {  // "#x" would be a comment
       return invalid("--name is taken, or is not 1 to 64 of A-Z a-z 0-9 . _ -");

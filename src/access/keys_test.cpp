@@ -1,12 +1,13 @@
-#include "replica/keys.h"
+#include "access/keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "replica/key_file.h"
-#include "replica/test_folder.h"
+#include "access/hex.h"
+#include "access/key_file.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {
@@ -28,10 +29,52 @@ TEST(Keys, AreKnownByTheirSha256) {
     EXPECT_FALSE((*ring)->accepts(wrong)) << wrong;
 }
 
+TEST(Keys, FindTellsWhoseItIsAndWhatThatCallerMay) {
+  const TestFolder folder;
+  const auto ring = KeyRing::load(folder.write("keys", std::string("alice ") + kHashOfAbc +
+                                                           " rpm=60 models=a,b\nbob " +
+                                                           to_hex(sha256("bob's")) + " trusted\n"));
+  ASSERT_TRUE(ring) << ring.error().message;
+  const auto alice = (*ring)->find("abc");
+  ASSERT_TRUE(alice);
+  EXPECT_EQ(alice->name, "alice");
+  EXPECT_EQ(alice->limits.requests_per_minute, 60U);
+  EXPECT_FALSE(alice->limits.trusted);
+  const auto bob = (*ring)->find("bob's");
+  ASSERT_TRUE(bob);
+  EXPECT_EQ(bob->name, "bob");
+  EXPECT_TRUE(bob->limits.trusted);
+  EXPECT_EQ((*ring)->find("carol's"), nullptr);
+  const auto self = (*ring)->find((*ring)->own_key());
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(self->limits.trusted);
+}
+
+TEST(Keys, ACallerOutlivesItsKeysRevocation) {
+  const TestFolder folder;
+  const std::string file = folder.write("keys", std::string("alice ") + kHashOfAbc + "\n");
+  auto ring = KeyRing::load(file);
+  ASSERT_TRUE(ring);
+  const auto alice = (*ring)->find("abc");
+  ASSERT_TRUE(revoke_key(file, "alice"));
+  ASSERT_TRUE((*ring)->refresh());
+  ring->reset();
+  EXPECT_EQ(alice->name, "alice");
+}
+
+TEST(Keys, TheBearerFollowsItsSchemeInAnyCase) {
+  EXPECT_EQ(bearer_in("Bearer abc"), "abc");
+  EXPECT_EQ(bearer_in("bEARER abc"), "abc");
+  for (const char* none : {"", "abc", "Bearer", "Bearer ", "Basic abc", "Bearerabc"})
+    EXPECT_EQ(bearer_in(none), "") << none;
+}
+
 TEST(Keys, NobodyNeedsOneWithoutAFile) {
   const KeyRing ring;
   EXPECT_FALSE(ring.required());
   EXPECT_TRUE(ring.accepts(""));
+  EXPECT_EQ(ring.find("")->name, "");
+  EXPECT_FALSE(ring.find("")->limits.trusted);
 }
 
 TEST(Keys, AnEmptyFileLetsNobodyInButTheProcessItself) {
@@ -82,7 +125,7 @@ TEST(Keys, AFaultNamesTheFileItsLineAndTheFlagButNotItsText) {
   const TestFolder folder;
   for (const std::string& text :
        {std::string("alice\n"), std::string("alice secret\n"), std::string("a/b ") + kHashOfAbc,
-        std::string("alice ") + kHashOfAbc + " more", std::string("alice ") + kHashOfAbc + "0"}) {
+        std::string("alice ") + kHashOfAbc + " secret", std::string("alice ") + kHashOfAbc + "0"}) {
     const auto ring = KeyRing::load(folder.write("keys", "# first line\n" + text));
     ASSERT_FALSE(ring) << text;
     EXPECT_THAT(ring.error().message, HasSubstr(folder.file("keys")));
@@ -112,6 +155,33 @@ TEST(KeyFile, ChangesLeaveCommentsAndOtherKeysAlone) {
   ASSERT_TRUE(add_key(folder.file("keys"), "alice"));
   ASSERT_TRUE(revoke_key(folder.file("keys"), "alice"));
   EXPECT_EQ(folder.read("keys"), "# ours\n" + line + "\n");
+}
+
+TEST(KeyFile, LimitsAreKeptThroughLaterChanges) {
+  const TestFolder folder;
+  const std::string file = folder.file("keys");
+  const KeyLimits limits{.requests_per_minute = 60,
+                         .tokens_per_minute = 100'000,
+                         .streams = 8,
+                         .models = {"a", "b"},
+                         .trusted = true};
+  ASSERT_TRUE(add_key(file, "alice", limits));
+  ASSERT_TRUE(add_key(file, "bob"));
+  ASSERT_TRUE(revoke_key(file, "bob"));
+  const auto left = list_keys(file);
+  ASSERT_TRUE(left);
+  ASSERT_EQ(left->size(), 1U);
+  EXPECT_EQ(left->front().limits, limits);
+}
+
+TEST(KeyFile, LimitsThatWouldReadDifferentlyAreRefused) {
+  const TestFolder folder;
+  for (const KeyLimits& limits :
+       {KeyLimits{.models = {"a b"}}, KeyLimits{.models = {"a,b"}}, KeyLimits{.models = {""}},
+        KeyLimits{.models = {"a trusted"}}, KeyLimits{.streams = kMaxPerMinute + 1}}) {
+    EXPECT_FALSE(add_key(folder.file("keys"), "alice", limits));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("keys")));
 }
 
 TEST(KeyFile, ANameIsTakenOnceAndRevokedOnce) {

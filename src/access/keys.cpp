@@ -1,7 +1,6 @@
-#include "replica/keys.h"
+#include "access/keys.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -11,23 +10,23 @@
 #include <set>
 #include <sstream>
 
-#include "base/check.h"
+#include "access/hex.h"
 #include "base/concat.h"
 #include "base/log.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::int64_t kMaxFileBytes = 4 << 20;
 
 std::optional<Sha256> parse_hash(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   Sha256 hash{};
   if (text.size() != hash.size() * 2) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const char lower = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-    const auto digit = kHexDigits.find(lower);
+    const auto digit = kDigits.find(lower);
     if (digit == std::string_view::npos) return std::nullopt;
     hash[i / 2] = static_cast<std::uint8_t>(hash[i / 2] << 4 | digit);
   }
@@ -40,6 +39,19 @@ bool is_name(std::string_view text) noexcept {
            c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), allowed);
+}
+
+// What follows the name.
+Result<void> parse_fields(std::istringstream& fields, ApiKey& key) {
+  std::string word;
+  fields >> word;
+  const auto hash = parse_hash(word);
+  if (!hash || !is_name(key.name)) return invalid("it does not begin with `name sha256hex`");
+  key.hash = *hash;
+  while (fields >> word) {
+    if (auto parsed = parse_key_limit(word, key.limits); !parsed) return parsed;
+  }
+  return {};
 }
 
 }  // namespace
@@ -57,36 +69,36 @@ Result<std::vector<ApiKey>> parse_keys(std::string_view text) {
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream fields(line);
-    std::string name;
-    std::string hash;
-    std::string excess;
-    if (!(fields >> name) || name.front() == '#') continue;
-    const bool two_fields = fields >> hash && !(fields >> excess);
-    const auto parsed = parse_hash(hash);
-    if (!two_fields || !is_name(name) || !parsed)
-      return invalid(concat("line ", number, " is not `name sha256hex`"));
-    if (!names.insert(name).second)
+    ApiKey key;
+    if (!(fields >> key.name) || key.name.front() == '#') continue;
+    if (auto parsed = parse_fields(fields, key); !parsed)
+      return invalid(concat("line ", number, ": ", parsed.error().message));
+    if (!names.insert(key.name).second)
       return invalid(concat("line ", number, " has the name of an earlier line"));
     if (keys.size() == kMaxKeys) return invalid(concat("more than ", kMaxKeys, " keys"));
-    keys.push_back({name, *parsed});
+    keys.push_back(std::move(key));
   }
   return keys;
 }
 
-std::string make_key() {
-  std::array<unsigned char, 32> random{};
-  CHECK(RAND_bytes(random.data(), random.size()) == 1, "a key needs random bytes");
-  std::string key = "sluice-";
-  for (const unsigned char byte : random) {
-    key += kHexDigits[byte >> 4];
-    key += kHexDigits[byte & 15];
+std::string make_key() { return "sluice-" + random_hex(32); }
+
+std::string_view bearer_in(std::string_view authorization) noexcept {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() < kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = authorization[i];
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower != kScheme[i]) return {};
   }
-  return key;
+  return authorization.substr(kScheme.size());
 }
 
 KeyRing::KeyRing()
     : own_key_(make_key()),
-      own_hash_(sha256(own_key_)),
+      own_(std::make_shared<const ApiKey>(
+          ApiKey{.name = "(self)", .hash = sha256(own_key_), .limits = {.trusted = true}})),
+      anybody_(std::make_shared<const ApiKey>()),
       keys_(std::make_shared<const std::vector<ApiKey>>()) {}
 
 KeyRing::~KeyRing() = default;
@@ -103,18 +115,22 @@ Result<std::unique_ptr<KeyRing>> KeyRing::load(const std::string& path) {
   return ring;
 }
 
-bool KeyRing::accepts(std::string_view bearer) const noexcept {
-  if (!required_) return true;
+std::shared_ptr<const ApiKey> KeyRing::find(std::string_view bearer) const noexcept {
+  if (!required_) return anybody_;
   const Sha256 hash = sha256(bearer);
   std::shared_ptr<const std::vector<ApiKey>> keys;
   {
     const MutexLock lock(mutex_);
     keys = keys_;
   }
-  bool found = CRYPTO_memcmp(hash.data(), own_hash_.data(), hash.size()) == 0;
-  for (const ApiKey& key : *keys)
-    found |= CRYPTO_memcmp(hash.data(), key.hash.data(), hash.size()) == 0;
-  return found;
+  const auto equals = [&hash](const ApiKey& key) {
+    return CRYPTO_memcmp(hash.data(), key.hash.data(), hash.size()) == 0;
+  };
+  const ApiKey* found = nullptr;
+  for (const ApiKey& key : *keys) found = equals(key) ? &key : found;
+  if (equals(*own_)) return own_;
+  if (found == nullptr) return nullptr;
+  return {std::move(keys), found};
 }
 
 bool KeyRing::refresh() noexcept try {

@@ -1,0 +1,34 @@
+// What the command line, and the file of --config, of `sluice gateway` say; the flags that only a
+// gateway has, for `sluice up`; and what both hold against each other. Thread: main (values).
+#pragma once
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "gateway/gateway_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice {
+
+struct GatewayCommand {
+  GatewayOptions gateway;
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+// Replicas, policy, access log, CORS, bounds …; not those that a replica has as well (addresses,
+// TLS, keys).
+void add_gateway_flags(CLI::App& app, GatewayOptions& options);
+
+// Without keys, or certificates that clients must show, a gateway serves whoever reaches it: then
+// it listens on loopback only, unless --insecure-open says otherwise.
+[[nodiscard]] Result<void> check_who_may_call(const GatewayOptions& options);
+
+// argv[0] is "gateway". Nothing: --help or --print-config was answered. Errors name the flag, or
+// the file and its line.
+[[nodiscard]] Result<std::optional<GatewayCommand>> parse_gateway_options(int argc, char** argv);
+
+}  // namespace sluice
