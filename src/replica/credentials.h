@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/file_version.h"
 #include "base/mutex.h"
-#include "replica/file_version.h"
 
 namespace grpc {
 class ServerCredentials;

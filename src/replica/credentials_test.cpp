@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "replica/test_certificates.h"
-#include "replica/test_folder.h"
+#include "testing/certificates.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_version.h"
 #include "base/mutex.h"
-#include "replica/file_version.h"
 
 namespace sluice {
 

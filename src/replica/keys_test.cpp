@@ -6,7 +6,7 @@
 #include <string>
 
 #include "replica/key_file.h"
-#include "replica/test_folder.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

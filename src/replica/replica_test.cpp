@@ -19,7 +19,7 @@
 #include "reflection_v1.grpc.pb.h"
 #include "reflection_v1alpha.grpc.pb.h"
 #include "replica/key_file.h"
-#include "replica/test_folder.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

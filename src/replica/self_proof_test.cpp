@@ -9,8 +9,8 @@
 #include <csignal>
 
 #include "replica/credentials.h"
-#include "replica/test_certificates.h"
-#include "replica/test_folder.h"
+#include "testing/certificates.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

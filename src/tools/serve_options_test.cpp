@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "replica/test_folder.h"
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {

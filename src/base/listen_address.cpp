@@ -1,4 +1,4 @@
-#include "replica/listen_address.h"
+#include "base/listen_address.h"
 
 #include <netdb.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "replica/file_version.h"
+#include "base/file_version.h"
 
 #include <sys/stat.h>
 
