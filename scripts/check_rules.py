@@ -87,7 +87,7 @@ def below_src(file: pathlib.Path) -> str:
 
 
 def is_test(file: pathlib.Path) -> bool:
-    return file.stem.endswith(("_test", "_bench")) or file.stem.startswith("test_")
+    return file.stem.endswith(("_test", "_bench")) or file.stem.startswith("test_") or file.parent == SRC / "testing"
 
 
 def folders_include_only_what_the_design_allows() -> Iterator[str]:
