@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "replica/test_certificates.h"
+#include "testing/certificates.h"
 #include "testing/folder.h"
 
 namespace sluice {

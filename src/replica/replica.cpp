@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/concat.h"
 #include "base/gate.h"
+#include "base/listen_address.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/mutex.h"

@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "replica/credentials.h"
-#include "replica/test_certificates.h"
+#include "testing/certificates.h"
 #include "testing/folder.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "replica/test_certificates.h"
+#include "testing/certificates.h"
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

@@ -1,0 +1,19 @@
+// HttpHandler: what answers a request, whatever HTTP version carries it. It runs as a task on the
+// connection's I/O thread; request and responder live until it ends. A client that goes cancels it
+// (see Responder). One that ends without an answer gives 500; one that throws, or ends in the
+// middle of a streamed answer, closes the connection, so that the client sees the answer cut.
+// Thread: the I/O thread that it is given.
+#pragma once
+
+#include <functional>
+
+#include "gateway/asio.h"
+#include "gateway/http_message.h"
+#include "gateway/io_threads.h"
+#include "gateway/responder.h"
+
+namespace sluice {
+
+using HttpHandler = std::function<Task<void>(HttpRequest&, Responder&, IoThread&)>;
+
+}  // namespace sluice
