@@ -64,7 +64,7 @@ ReplicaLinks::Parts::Link* ReplicaLinks::Parts::link(ReplicaId replica) {
   const auto endpoint = pool_.table.endpoint(replica);
   if (!endpoint) return nullptr;
   drop_forgotten();
-  const StepClient::Surroundings around{io_, pool_.table, pool_.steps, gate_};
+  const StepCall::Surroundings around{io_, pool_.table, pool_.links, gate_};
   auto steps = std::make_shared<StepClient>(around, replica, endpoint);
   return &links_.emplace(replica, Link{std::move(steps), ReplicaChannels(endpoint, limits_)})
               .first->second;
@@ -96,6 +96,7 @@ void ReplicaLinks::Parts::send(Link& link, const std::shared_ptr<ReplicaStream::
   if (auto taken = to_wire(request, *start.mutable_request()); !taken)
     return core->end(std::move(taken));
   if (!attach || start.request().ByteSizeLong() > limits_.large_request_bytes) {
+    pool_.links.over_calls.add();
     return calls_.start(core, std::move(*start.mutable_request()), link.channels, context);
   }
   if (context.deadline != kForever) {
@@ -106,6 +107,7 @@ void ReplicaLinks::Parts::send(Link& link, const std::shared_ptr<ReplicaStream::
   }
   if (is_plain(context.request_id)) start.set_request_id(context.request_id);
   if (is_plain(context.traceparent)) start.set_traceparent(context.traceparent);
+  pool_.links.over_steps.add();
   link.steps->start(core, std::move(start));
 }
 

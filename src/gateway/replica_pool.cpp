@@ -28,7 +28,7 @@ Result<std::vector<ReplicaSpec>> parse_all(const PoolOptions& options) {
 ReplicaPool::State::State(PoolOptions options, ReplicaAccess access, std::vector<ReplicaSpec> specs,
                           const GatewayLimits& limits, Metrics& metrics)
     : table(options.policy, limits, clock, metrics),
-      steps(metrics),
+      links(metrics),
       directory(table, clock, std::make_shared<const ReplicaAccess>(std::move(access)),
                 std::move(specs), std::move(options.local), limits.resolve_interval) {}
 

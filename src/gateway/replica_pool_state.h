@@ -18,7 +18,7 @@ struct ReplicaPool::State {
 
   SystemClock clock;
   ReplicaTable table;
-  StepMetrics steps;
+  LinkMetrics links;
   ReplicaDirectory directory;  // last: it is told to stop before the others go
 };
 
