@@ -172,12 +172,6 @@ TEST(Wire, EveryServedFieldArrives) {
   message.add_parts()->set_content("x");
   message.add_parts()->set_content("y");
   message.mutable_parts(1)->set_mime_type("image/png");
-  message.mutable_parts(1)->set_cache_breakpoint(true);
-  inference::CacheHints& cache = *request.mutable_cache();
-  cache.set_no_cache(true);
-  cache.set_no_store(true);
-  cache.set_ttl_seconds(0);
-  cache.set_salt("tenant");
 
   const Result<GenerationRequest> taken = from_wire(std::move(request));
   ASSERT_TRUE(taken);
@@ -203,6 +197,21 @@ TEST(Wire, EveryServedFieldArrives) {
   ASSERT_EQ(taken->prompt.messages[0].parts.size(), 2U);
   EXPECT_EQ(taken->prompt.messages[0].parts[0].bytes, "x");
   EXPECT_EQ(taken->prompt.messages[0].parts[1].mime_type, "image/png");
+}
+
+TEST(Wire, CacheHintsArrive) {
+  Request request;
+  inference::Message& message = *request.add_messages();
+  message.set_role("user");
+  message.add_parts()->set_content("x");
+  message.add_parts()->set_cache_breakpoint(true);
+  inference::CacheHints& cache = *request.mutable_cache();
+  cache.set_no_cache(true);
+  cache.set_no_store(true);
+  cache.set_ttl_seconds(0);
+  cache.set_salt("tenant");
+  const Result<GenerationRequest> taken = from_wire(std::move(request));
+  ASSERT_TRUE(taken);
   EXPECT_FALSE(taken->prompt.messages[0].parts[0].cache_breakpoint);
   EXPECT_TRUE(taken->prompt.messages[0].parts[1].cache_breakpoint);
   EXPECT_TRUE(taken->cache.no_cache);

@@ -38,6 +38,9 @@ bool is_plain(std::string_view text) noexcept {
 Result<void> how_it_ended(const grpc::Status& status, const grpc::ClientContext& call) {
   Result<void> how = from_grpc(status);
   if (how) return how;
+  // It is the gateway's key, and none of its clients'.
+  if (how.error().code == Code::kUnauthenticated || how.error().code == Code::kPermissionDenied)
+    return fail(Code::kUnavailable, "the replica does not take this gateway's key");
   const auto& trailers = call.GetServerTrailingMetadata();
   const auto wait = trailers.find("retry-after-ms");
   if (wait == trailers.end()) return how;

@@ -51,111 +51,112 @@ struct Row {
   RoutingReason reason{};
 };
 
+const std::vector<Row> kDirectives = {
+    {"least load counts running, waiting and our own",
+     [](World& w) {
+       w.candidates[0].load.running = 2;
+       w.candidates[1].load.waiting = 2;
+       w.candidates[2].in_flight = 1;
+     },
+     "c", RoutingReason::kLeastLoad},
+    {"among equals each in turn", [](World& w) { w.turn = 4; }, "b", RoutingReason::kLeastLoad},
+    {"only, by name", [](World& w) { w.routing.only = {"b"}; }, "b", RoutingReason::kOnly},
+    {"only, by label",
+     [](World& w) {
+       w.facts[2].labels = {"eu"};
+       w.routing.only = {"eu"};
+     },
+     "c", RoutingReason::kOnly},
+    {"ignore",
+     [](World& w) {
+       w.routing.ignore = {"a", "c"};
+     },
+     "b", RoutingReason::kOnly},
+    {"order beats load",
+     [](World& w) {
+       w.routing.order = {"c", "a"};
+       w.candidates[2].in_flight = 100;
+     },
+     "c", RoutingReason::kOrder},
+    {"the first of the order that is healthy",
+     [](World& w) {
+       w.routing.order = {"c", "a"};
+       w.candidates[2].healthy = false;
+     },
+     "a", RoutingReason::kOrder},
+    {"fallbacks leave the order",
+     [](World& w) {
+       w.routing.order = {"c"};
+       w.candidates[2].healthy = false;
+       w.candidates[0].in_flight = 1;
+     },
+     "b", RoutingReason::kLeastLoad},
+    {"keep nothing",
+     [](World& w) {
+       w.facts[1].retains_nothing = true;
+       w.routing.keep_nothing = true;
+     },
+     "b", RoutingReason::kOnly},
+    {"quantisation",
+     [](World& w) {
+       w.facts[1].quantization = "int4";
+       w.routing.quantizations = {"int4", "int8"};
+     },
+     "b", RoutingReason::kOnly},
+    {"target", [](World& w) { w.routing.target = "c"; }, "c", RoutingReason::kTarget},
+    {"latency: the soonest first token",
+     [](World& w) {
+       w.routing.sort = SortBy::kLatency;
+       w.candidates[0].ttft = 9ms;
+       w.candidates[1].ttft = 5ms;
+       w.candidates[2].ttft = 7ms;
+     },
+     "b", RoutingReason::kSort},
+    {"latency: one that was never measured is",
+     [](World& w) {
+       w.routing.sort = SortBy::kLatency;
+       w.candidates[0].ttft = 9ms;
+       w.candidates[1].ttft = 5ms;
+     },
+     "c", RoutingReason::kSort},
+    {"throughput: for each stream",
+     [](World& w) {
+       w.routing.sort = SortBy::kThroughput;
+       w.candidates[0].load = {.running = 10, .tokens_per_second = 500};
+       w.candidates[1].load = {.running = 2, .tokens_per_second = 400};
+       w.candidates[2].load = {.running = 1, .tokens_per_second = 100};
+     },
+     "b", RoutingReason::kSort},
+    {"round robin",
+     [](World& w) {
+       w.policy = PoolPolicy::kRoundRobin;
+       w.turn = 5;
+       w.candidates[2].in_flight = 100;
+     },
+     "c", RoutingReason::kRoundRobin},
+    {"an ejected one is left alone",
+     [](World& w) {
+       w.candidates[0].standing = Standing::kEjected;
+       w.candidates[1].in_flight = 1;
+     },
+     "c", RoutingReason::kLeastLoad},
+    {"but not if it is all there is",
+     [](World& w) {
+       for (Candidate& one : w.candidates) one.healthy = false;
+       w.candidates[1].healthy = true;
+       w.candidates[1].standing = Standing::kEjected;
+     },
+     "b", RoutingReason::kOnly},
+    {"a half-open one is tried",
+     [](World& w) {
+       w.routing.only = {"a"};
+       w.candidates[0].standing = Standing::kHalfOpen;
+     },
+     "a", RoutingReason::kOnly},
+};
+
 TEST(ReplicaChoice, DirectivesDecide) {
-  const std::vector<Row> rows = {
-      {"least load counts running, waiting and our own",
-       [](World& w) {
-         w.candidates[0].load.running = 2;
-         w.candidates[1].load.waiting = 2;
-         w.candidates[2].in_flight = 1;
-       },
-       "c", RoutingReason::kLeastLoad},
-      {"among equals each in turn", [](World& w) { w.turn = 4; }, "b", RoutingReason::kLeastLoad},
-      {"only, by name", [](World& w) { w.routing.only = {"b"}; }, "b", RoutingReason::kOnly},
-      {"only, by label",
-       [](World& w) {
-         w.facts[2].labels = {"eu"};
-         w.routing.only = {"eu"};
-       },
-       "c", RoutingReason::kOnly},
-      {"ignore",
-       [](World& w) {
-         w.routing.ignore = {"a", "c"};
-       },
-       "b", RoutingReason::kOnly},
-      {"order beats load",
-       [](World& w) {
-         w.routing.order = {"c", "a"};
-         w.candidates[2].in_flight = 100;
-       },
-       "c", RoutingReason::kOrder},
-      {"the first of the order that is healthy",
-       [](World& w) {
-         w.routing.order = {"c", "a"};
-         w.candidates[2].healthy = false;
-       },
-       "a", RoutingReason::kOrder},
-      {"fallbacks leave the order",
-       [](World& w) {
-         w.routing.order = {"c"};
-         w.candidates[2].healthy = false;
-         w.candidates[0].in_flight = 1;
-       },
-       "b", RoutingReason::kLeastLoad},
-      {"keep nothing",
-       [](World& w) {
-         w.facts[1].retains_nothing = true;
-         w.routing.keep_nothing = true;
-       },
-       "b", RoutingReason::kOnly},
-      {"quantisation",
-       [](World& w) {
-         w.facts[1].quantization = "int4";
-         w.routing.quantizations = {"int4", "int8"};
-       },
-       "b", RoutingReason::kOnly},
-      {"target", [](World& w) { w.routing.target = "c"; }, "c", RoutingReason::kTarget},
-      {"latency: the soonest first token",
-       [](World& w) {
-         w.routing.sort = SortBy::kLatency;
-         w.candidates[0].ttft = 9ms;
-         w.candidates[1].ttft = 5ms;
-         w.candidates[2].ttft = 7ms;
-       },
-       "b", RoutingReason::kSort},
-      {"latency: one that was never measured is",
-       [](World& w) {
-         w.routing.sort = SortBy::kLatency;
-         w.candidates[0].ttft = 9ms;
-         w.candidates[1].ttft = 5ms;
-       },
-       "c", RoutingReason::kSort},
-      {"throughput: for each stream",
-       [](World& w) {
-         w.routing.sort = SortBy::kThroughput;
-         w.candidates[0].load = {.running = 10, .tokens_per_second = 500};
-         w.candidates[1].load = {.running = 2, .tokens_per_second = 400};
-         w.candidates[2].load = {.running = 1, .tokens_per_second = 100};
-       },
-       "b", RoutingReason::kSort},
-      {"round robin",
-       [](World& w) {
-         w.policy = PoolPolicy::kRoundRobin;
-         w.turn = 5;
-         w.candidates[2].in_flight = 100;
-       },
-       "c", RoutingReason::kRoundRobin},
-      {"an ejected one is left alone",
-       [](World& w) {
-         w.candidates[0].standing = Standing::kEjected;
-         w.candidates[1].in_flight = 1;
-       },
-       "c", RoutingReason::kLeastLoad},
-      {"but not if it is all there is",
-       [](World& w) {
-         for (Candidate& one : w.candidates) one.healthy = false;
-         w.candidates[1].healthy = true;
-         w.candidates[1].standing = Standing::kEjected;
-       },
-       "b", RoutingReason::kOnly},
-      {"a half-open one is tried",
-       [](World& w) {
-         w.routing.only = {"a"};
-         w.candidates[0].standing = Standing::kHalfOpen;
-       },
-       "a", RoutingReason::kOnly},
-  };
-  for (const Row& row : rows) {
+  for (const Row& row : kDirectives) {
     SCOPED_TRACE(row.rule);
     World world;
     row.change(world);

@@ -18,7 +18,7 @@ namespace {
 constexpr int kKeepaliveTimeMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 constexpr int kFirstReconnectMs = 100;
-constexpr int kMostReconnectMs = 2'000;
+constexpr int kMostReconnectMs = 1'000;
 // A server runs about two messages ahead of a reader that stops (docs/contract.md).
 constexpr int kCallLookaheadBytes = 64;
 

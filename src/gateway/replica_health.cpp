@@ -134,6 +134,7 @@ class ReplicaHealth::Watch : public std::enable_shared_from_this<Watch> {
       EXCLUDES(mutex_);
   void again(Loop& loop, Begin begin) EXCLUDES(mutex_);
   void came(Loop& loop) EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<grpc::ClientContext> call_of(const Loop& loop) EXCLUDES(mutex_);
 
   ReplicaTable& table_;
   const ReplicaId replica_;
@@ -145,6 +146,7 @@ class ReplicaHealth::Watch : public std::enable_shared_from_this<Watch> {
   Loop health_;  // what is in them: mutex_
   Loop load_;
   Loop describing_;
+  bool warned_ = false;                        // describe's: one at a time
   bool described_ GUARDED_BY(mutex_) = false;  // on this connection
   bool stopped_ GUARDED_BY(mutex_) = false;
 };
@@ -152,6 +154,8 @@ class ReplicaHealth::Watch : public std::enable_shared_from_this<Watch> {
 std::optional<Gate::Pass> ReplicaHealth::Watch::enter(Loop& loop,
                                                       std::shared_ptr<grpc::ClientContext> call) {
   endpoint_->authorize(*call);
+  // It begins when the connection is there, which comes back by itself.
+  call->set_wait_for_ready(true);
   const MutexLock lock(mutex_);
   if (stopped_) return std::nullopt;
   loop.call = std::move(call);
@@ -161,6 +165,11 @@ std::optional<Gate::Pass> ReplicaHealth::Watch::enter(Loop& loop,
 void ReplicaHealth::Watch::came(Loop& loop) {
   const MutexLock lock(mutex_);
   loop.pause = {};
+}
+
+std::shared_ptr<grpc::ClientContext> ReplicaHealth::Watch::call_of(const Loop& loop) {
+  const MutexLock lock(mutex_);
+  return loop.call;
 }
 
 void ReplicaHealth::Watch::again(Loop& loop, Begin begin) {
@@ -180,10 +189,13 @@ void ReplicaHealth::Watch::again(Loop& loop, Begin begin) {
 }
 
 void ReplicaHealth::Watch::stop() {
-  const MutexLock lock(mutex_);
-  stopped_ = true;
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+  // Nobody begins any of them any more.
   for (Loop* const loop : {&health_, &load_, &describing_}) {
-    if (loop->call) loop->call->TryCancel();
+    if (const auto call = call_of(*loop)) call->TryCancel();
     if (loop->alarm) loop->alarm->Cancel();
   }
 }
@@ -270,8 +282,9 @@ void ReplicaHealth::Watch::describe() {
   };
   const auto context = std::make_shared<grpc::ClientContext>();
   const auto call = std::make_shared<Call>();
-  call->pass = enter(describing_, context);
-  if (!call->pass) return;
+  auto pass = enter(describing_, context);
+  if (!pass) return;
+  call->pass.emplace(std::move(*pass));
   inference::Replica::Stub(channel_).async()->Describe(
       context.get(), &call->request, &call->response,
       [self = shared_from_this(), call, context](grpc::Status status) mutable {
@@ -289,7 +302,7 @@ void ReplicaHealth::Watch::described(const grpc::Status& status,
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
     return table_.set_description(replica_, {});
-  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED)
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !std::exchange(warned_, true))
     log_warning("pool", "a replica does not take this gateway's key (--replica-api-key)");
   {
     // When the connection is gone, the next one asks anew.

@@ -265,8 +265,11 @@ TEST_F(ReplicaLinksTest, AReplicaThatFailsOnEndIsLeftAlone) {
   limits.eject_time = 1'000'000ms;
   TestLinks links({address + ";name=failing", good->address() + ";name=good"}, limits,
                   PoolPolicy::kRoundRobin);
-  while (links.pool().choose(TestLinks::routing(), {})->reason == RoutingReason::kOnly)
-    std::this_thread::yield();
+  const auto both_are_up = [&] {
+    const auto choice = links.pool().choose(TestLinks::routing(), {});
+    return choice && choice->reason == RoutingReason::kRoundRobin;
+  };
+  while (!both_are_up()) std::this_thread::yield();
   int failures = 0;
   for (int i = 0; i < 20; ++i) failures += links.generate(TestLinks::request(1)).end ? 0 : 1;
   EXPECT_EQ(failures, static_cast<int>(Ejection::kFailuresToEject));

@@ -32,8 +32,9 @@ template <typename Request, typename Response, typename Method>
 Task<Result<void>> ReplicaUnary::run(std::shared_ptr<Call<Request, Response>> call, Attempt attempt,
                                      ReplicaChannels& channels, CallContext context,
                                      Method method) {
-  call->pass = closed_ ? std::nullopt : calls_.enter();
-  if (!call->pass) co_return fail(Code::kUnavailable, "the gateway is shutting down");
+  auto pass = closed_ ? std::nullopt : calls_.enter();
+  if (!pass) co_return fail(Code::kUnavailable, "the gateway is shutting down");
+  call->pass.emplace(std::move(*pass));
   const ReplicaChannels::Place place = channels.take();
   prepare_call(*call->context, channels.endpoint(), context);
   running_.insert(call->context);
@@ -41,7 +42,7 @@ Task<Result<void>> ReplicaUnary::run(std::shared_ptr<Call<Request, Response>> ca
   const auto done = [call, &io = io_](grpc::Status status) noexcept {
     call->status = std::move(status);
     // The post comes before the pass goes back: with the last pass the loop may go, too.
-    const auto pass = std::move(call->pass);
+    const auto leaving = std::move(call->pass);
     asio::post(io, [call] {
       call->done = true;
       call->wake_up.notify();

@@ -23,8 +23,7 @@ LinkMetrics::LinkMetrics(Metrics& metrics)
       credit_stalls(metrics.counter("sluice_gateway_credit_stalls_total",
                                     "Times that a request had used all of its credit")) {}
 
-StepCall::StepCall(const Surroundings& around, ReplicaId replica,
-                   const std::shared_ptr<grpc::Channel>& channel, const ReplicaEndpoint& endpoint,
+StepCall::StepCall(const Surroundings& around, ReplicaId replica, const ReplicaEndpoint& endpoint,
                    Gate::Pass pass, std::function<void()> over)
     : table_(around.table),
       metrics_(around.metrics),
@@ -33,7 +32,7 @@ StepCall::StepCall(const Surroundings& around, ReplicaId replica,
       over_(std::move(over)),
       opened_at_(around.table.now()),
       life_(std::make_shared<StepCall*>(this)),
-      wire_(around.io, channel, endpoint, std::move(pass), events()) {
+      wire_(around.io, endpoint, std::move(pass), events()) {
   metrics_.streams.add(1);
 }
 

@@ -47,8 +47,7 @@ class StepCall {
 
   // `over`: it broke, or it was retired and its last request has ended; not after close(). It may
   // destroy this.
-  StepCall(const Surroundings& around, ReplicaId replica,
-           const std::shared_ptr<grpc::Channel>& channel, const ReplicaEndpoint& endpoint,
+  StepCall(const Surroundings& around, ReplicaId replica, const ReplicaEndpoint& endpoint,
            Gate::Pass pass, std::function<void()> over);
   ~StepCall();
   StepCall(const StepCall&) = delete;

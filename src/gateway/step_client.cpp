@@ -24,11 +24,7 @@ std::chrono::milliseconds with_jitter(std::chrono::milliseconds pause) {
 
 StepClient::StepClient(const StepCall::Surroundings& around, ReplicaId replica,
                        std::shared_ptr<const ReplicaEndpoint> endpoint)
-    : around_(around),
-      replica_(replica),
-      endpoint_(std::move(endpoint)),
-      channel_(endpoint_->open(ChannelUse::kSteps)),
-      timer_(around.io) {}
+    : around_(around), replica_(replica), endpoint_(std::move(endpoint)), timer_(around.io) {}
 
 void StepClient::close() {
   closed_ = true;
@@ -55,7 +51,7 @@ void StepClient::attach() {
   if (!pass) return;
   // The call is made before it can be over: events come by the loop.
   const auto made = std::make_shared<const StepCall*>(nullptr);
-  call_ = std::make_unique<StepCall>(around_, replica_, channel_, *endpoint_, std::move(*pass),
+  call_ = std::make_unique<StepCall>(around_, replica_, *endpoint_, std::move(*pass),
                                      [this, made] { over(*made); });
   *made = call_.get();
 }

@@ -38,7 +38,6 @@ class StepClient : public std::enable_shared_from_this<StepClient> {
   const StepCall::Surroundings around_;
   const ReplicaId replica_;
   const std::shared_ptr<const ReplicaEndpoint> endpoint_;
-  const std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<StepCall> call_;  // takes new requests; null while there is none
   std::vector<std::unique_ptr<StepCall>> retiring_;
   asio::steady_timer timer_;

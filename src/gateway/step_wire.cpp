@@ -48,7 +48,7 @@ class StepWire::Reactor final
   Reactor(asio::io_context& io, Gate::Pass pass, Events events)
       : io_(io), pass_(std::move(pass)), events_(std::move(events)) {}
 
-  void open(const std::shared_ptr<grpc::Channel>& channel, const ReplicaEndpoint& endpoint);
+  void open(const ReplicaEndpoint& endpoint);
   void close();
 
   // `add` is called with the message that leaves next.
@@ -99,11 +99,10 @@ class StepWire::Reactor final
   inference::AttachRequest sending_;       // gRPC's while a write is out
 };
 
-void StepWire::Reactor::open(const std::shared_ptr<grpc::Channel>& channel,
-                             const ReplicaEndpoint& endpoint) {
+void StepWire::Reactor::open(const ReplicaEndpoint& endpoint) {
   self_ = shared_from_this();
   endpoint.authorize(context_);
-  inference::Replica::Stub(channel).async()->Attach(&context_, this);
+  inference::Replica::Stub(endpoint.open(ChannelUse::kSteps)).async()->Attach(&context_, this);
   batch_ = std::make_unique<Batch>();
   batch_->renew();
   AddHold();  // for writes, which begin outside of reactions; until the last read
@@ -201,10 +200,10 @@ void StepWire::Reactor::close() {
   context_.TryCancel();
 }
 
-StepWire::StepWire(asio::io_context& io, const std::shared_ptr<grpc::Channel>& channel,
-                   const ReplicaEndpoint& endpoint, Gate::Pass pass, Events events)
+StepWire::StepWire(asio::io_context& io, const ReplicaEndpoint& endpoint, Gate::Pass pass,
+                   Events events)
     : reactor_(std::make_shared<Reactor>(io, std::move(pass), std::move(events))) {
-  reactor_->open(channel, endpoint);
+  reactor_->open(endpoint);
 }
 
 void StepWire::start(inference::Start&& start) {

@@ -1,4 +1,5 @@
-// StepWire: the messages of one Attach call. Up: starts, cancels and credits; what is added in one
+// StepWire: the messages of one Attach call, on a connection of its own (one that failed before
+// would make it wait). Up: starts, cancels and credits; what is added in one
 // turn of the loop leaves in one message, one in flight. Down: what came since the last time is
 // handed over by one post. Reading never stops: credit bounds what comes. Bounded, up: by the
 // running requests; a message is closed at kMessageBytes. Thread: its I/O thread, where the events
@@ -31,8 +32,7 @@ class StepWire {
   };
 
   // `pass` goes back when gRPC has let go of the call.
-  StepWire(asio::io_context& io, const std::shared_ptr<grpc::Channel>& channel,
-           const ReplicaEndpoint& endpoint, Gate::Pass pass, Events events);
+  StepWire(asio::io_context& io, const ReplicaEndpoint& endpoint, Gate::Pass pass, Events events);
   ~StepWire() { close(); }
   StepWire(const StepWire&) = delete;
   StepWire& operator=(const StepWire&) = delete;
