@@ -21,6 +21,7 @@ constexpr float kMaxLogitBias = 100.0F;
 constexpr std::int32_t kMaxTopLogprobs = 20;
 constexpr std::int32_t kMaxPriority = 100;
 constexpr std::size_t kMaxSessionIdBytes = 256;
+constexpr std::size_t kMaxCacheSaltBytes = 1024;
 
 // A range that NaN and the infinities are never in.
 struct Range {
@@ -61,6 +62,12 @@ Result<void> within_limit(std::size_t count, std::string_view what, std::uint64_
                           std::string_view flag) {
   if (count <= limit) return {};
   return invalid(concat(what, ": ", count, " is more than the limit of ", limit, " (", flag, ")"));
+}
+
+// A bound of the contract's own, without a flag.
+Result<void> at_most_bytes(std::string_view text, std::string_view field, std::size_t most) {
+  if (text.size() <= most) return {};
+  return invalid(concat(field, " has ", text.size(), " bytes; at most ", most, " are allowed"));
 }
 
 Result<void> first_fault(std::initializer_list<Result<void>> checks) {
@@ -170,9 +177,11 @@ Result<void> validate(const GenerationRequest& request, const Limits& limits,
   if (auto fits = in_range(request.priority, "priority", -kMaxPriority, kMaxPriority); !fits) {
     return fits;
   }
-  if (request.session_id.size() > kMaxSessionIdBytes) {
-    return invalid(concat("session_id has ", request.session_id.size(), " bytes; at most ",
-                          kMaxSessionIdBytes, " are allowed"));
+  if (auto fits =
+          first_fault({at_most_bytes(request.session_id, "session_id", kMaxSessionIdBytes),
+                       at_most_bytes(request.cache.salt, "cache.salt", kMaxCacheSaltBytes)});
+      !fits) {
+    return fits;
   }
   return validate_prompt(request.prompt, limits, model);
 }

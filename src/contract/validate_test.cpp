@@ -127,6 +127,8 @@ TEST(Validate, EveryCountIsInItsRange) {
       {"priority -101", [](auto& r) { r.priority = kLowest; }, {"priority"}},
       {"session_id", [](auto& r) { r.session_id.assign(256, 's'); }, {}},
       {"session_id 257", [](auto& r) { r.session_id.assign(257, 's'); }, {"session_id", "256"}},
+      {"cache.salt", [](auto& r) { r.cache.salt.assign(1024, 's'); }, {}},
+      {"cache.salt 1025", [](auto& r) { r.cache.salt.assign(1025, 's'); }, {"cache.salt", "1024"}},
   });
 }
 

@@ -56,10 +56,8 @@ Result<std::vector<Part>> parts_from_wire(inference::Message& message, std::stri
   }
   parts.reserve(static_cast<std::size_t>(message.parts_size()));
   for (inference::Part& part : *message.mutable_parts()) {
-    if (part.cache_breakpoint()) {
-      return unserved(concat(field, ".parts[", parts.size(), "].cache_breakpoint"));
-    }
-    parts.push_back({std::move(*part.mutable_content()), std::move(*part.mutable_mime_type())});
+    parts.push_back({std::move(*part.mutable_content()), std::move(*part.mutable_mime_type()),
+                     part.cache_breakpoint()});
   }
   return parts;
 }
@@ -109,7 +107,6 @@ Result<void> refuse_unserved(const inference::GenerateRequest& request) {
   }
   if (!request.tools().empty()) return unserved("tools");
   if (request.has_tool_choice()) return unserved("tool_choice");
-  if (request.has_cache()) return unserved("cache");
   if (request.echo()) return unserved("echo");
   return {};
 }
@@ -127,6 +124,15 @@ Sampling sampling_from_wire(const inference::GenerateRequest& request) {
   if (request.has_top_logprobs()) sampling.top_logprobs = request.top_logprobs();
   sampling.logit_bias.assign(request.logit_bias().begin(), request.logit_bias().end());
   return sampling;
+}
+
+CacheHints cache_from_wire(inference::CacheHints& hints) {
+  CacheHints cache;
+  cache.no_cache = hints.no_cache();
+  cache.no_store = hints.no_store();
+  if (hints.has_ttl_seconds()) cache.ttl_seconds = hints.ttl_seconds();
+  cache.salt = std::move(*hints.mutable_salt());
+  return cache;
 }
 
 Stopping stopping_from_wire(inference::GenerateRequest& request) {
@@ -181,6 +187,7 @@ Result<GenerationRequest> from_wire(inference::GenerateRequest&& request) {
   if (request.has_n()) taken.n = request.n();
   if (request.has_priority()) taken.priority = request.priority();
   taken.session_id = std::move(*request.mutable_session_id());
+  if (request.has_cache()) taken.cache = cache_from_wire(*request.mutable_cache());
   return taken;
 }
 
@@ -220,6 +227,7 @@ void ResponseEncoder::encode_end(const Usage& usage, inference::GenerateResponse
   out.set_prompt_tokens(usage.prompt_tokens);
   out.set_completion_tokens(usage.completion_tokens);
   out.set_cached_tokens(usage.cached_tokens);
+  out.set_cache_write_tokens(usage.cache_write_tokens);
   to_wire(usage.timings, *out.mutable_timings());
 }
 

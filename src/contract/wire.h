@@ -1,5 +1,6 @@
-// Wire: the only place that maps protobuf messages, gRPC status codes and HTTP status codes to our
-// types and back. Thread: any; a ResponseEncoder: one thread at a time.
+// Wire: with wire_client.h, its other side, the only place that maps protobuf messages, gRPC status
+// codes and HTTP status codes to our types and back. Thread: any; a ResponseEncoder: one thread at
+// a time.
 #pragma once
 
 #include <cstdint>

@@ -43,17 +43,11 @@ TEST(Wire, AFieldThatIsNotServedIsRefusedByName) {
        [](Request& r) { r.mutable_response_format()->set_grammar("root"); }},
       {"tools", [](Request& r) { r.add_tools(); }},
       {"tool_choice", [](Request& r) { r.mutable_tool_choice(); }},
-      {"cache", [](Request& r) { r.mutable_cache(); }},
       {"echo", [](Request& r) { r.set_echo(true); }},
       {"messages[0].name", [](Request& r) { r.mutable_messages(0)->set_name("Ada"); }},
       {"messages[0].tool_calls", [](Request& r) { r.mutable_messages(0)->add_tool_calls(); }},
       {"messages[0].tool_call_id",
        [](Request& r) { r.mutable_messages(0)->set_tool_call_id("1"); }},
-      {"messages[0].parts[1].cache_breakpoint",
-       [](Request& r) {
-         r.mutable_messages(0)->add_parts()->set_content("a");
-         r.mutable_messages(0)->add_parts()->set_cache_breakpoint(true);
-       }},
   };
   for (const Refusal& row : rows) {
     const Error error = refuse(row.change);
@@ -205,6 +199,27 @@ TEST(Wire, EveryServedFieldArrives) {
   EXPECT_EQ(taken->prompt.messages[0].parts[1].mime_type, "image/png");
 }
 
+TEST(Wire, CacheHintsArrive) {
+  Request request;
+  inference::Message& message = *request.add_messages();
+  message.set_role("user");
+  message.add_parts()->set_content("x");
+  message.add_parts()->set_cache_breakpoint(true);
+  inference::CacheHints& cache = *request.mutable_cache();
+  cache.set_no_cache(true);
+  cache.set_no_store(true);
+  cache.set_ttl_seconds(0);
+  cache.set_salt("tenant");
+  const Result<GenerationRequest> taken = from_wire(std::move(request));
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(taken->prompt.messages[0].parts[0].cache_breakpoint);
+  EXPECT_TRUE(taken->prompt.messages[0].parts[1].cache_breakpoint);
+  EXPECT_TRUE(taken->cache.no_cache);
+  EXPECT_TRUE(taken->cache.no_store);
+  EXPECT_EQ(taken->cache.ttl_seconds, 0U);
+  EXPECT_EQ(taken->cache.salt, "tenant");
+}
+
 TEST(Wire, LargeContentIsMovedNotCopied) {
   Request request;
   inference::Message& message = *request.add_messages();
@@ -290,6 +305,7 @@ TEST(ResponseEncoder, TheEndIsLaidOverTheLastDelta) {
   usage.prompt_tokens = 5;
   usage.completion_tokens = 9;
   usage.cached_tokens = 3;
+  usage.cache_write_tokens = 4;
   usage.timings.queued = std::chrono::microseconds{11};
   usage.timings.prefill = std::chrono::microseconds{12};
   usage.timings.decode = std::chrono::microseconds{13};
@@ -301,6 +317,7 @@ TEST(ResponseEncoder, TheEndIsLaidOverTheLastDelta) {
   EXPECT_TRUE(out.done());
   EXPECT_EQ(out.completion_tokens(), 9U);
   EXPECT_EQ(out.cached_tokens(), 3U);
+  EXPECT_EQ(out.cache_write_tokens(), 4U);
   EXPECT_EQ(out.timings().queued_us(), 11U);
   EXPECT_EQ(out.timings().prefill_us(), 12U);
   EXPECT_EQ(out.timings().decode_us(), 13U);

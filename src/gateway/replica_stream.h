@@ -32,7 +32,9 @@ class ReplicaStream {
   ReplicaStream(ReplicaStream&&) noexcept;
   ReplicaStream& operator=(ReplicaStream&&) noexcept;
 
-  // Waits until there is something, then takes all of it. Not after an arrival with `end`.
+  // Waits until there is something, then takes all of it. Not after an arrival with `end`. If the
+  // task is cancelled while it waits, there is nothing in the arrival, and what comes is kept for
+  // the next call.
   [[nodiscard]] Task<Arrival> next();
 
  private:
