@@ -22,6 +22,8 @@ struct GatewayLimits {
 
   // Requests.
   std::uint32_t max_json_depth = 64;
+  std::uint32_t max_json_values = 262'144;  // of a body: a parsed value outgrows its text tenfold
+  std::uint32_t max_choices = 128;          // of one request: its prompts times n
   std::uint32_t max_running_requests = 16'384;         // beyond it 503 with Retry-After
   std::chrono::milliseconds request_timeout{600'000};  // where the client says nothing
   std::chrono::milliseconds commit_after{10'000};   // without a token: 200 and keepalive comments

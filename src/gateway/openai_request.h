@@ -25,8 +25,10 @@ struct AnswerShape {
   Dialect dialect = Dialect::kChat;
   bool stream = false;
   bool include_usage = false;
-  std::string echo;          // completions: sent before the answer
-  std::string service_tier;  // the class in use, by OpenAI's name; "": not asked for
+  std::vector<std::string> echo;  // completions, if asked for: each generation's prompt
+  std::string settings;           // responses: the request's own fields, as JSON members
+  std::string service_tier;       // the class in use, by OpenAI's name; "": not asked for
+  std::string model;              // asked for; the answer names the one that the replica says
 };
 
 struct OpenAiRequest {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,13 @@ class AnswerEncoder {
   AnswerEncoder(AnswerEncoder&&) noexcept;
   AnswerEncoder& operator=(AnswerEncoder&&) noexcept;
 
-  // Takes one delta; `first_choice`: the number of its generation's first choice. Streamed: appends
-  // the frames to `out`.
-  void add(const ReceivedDelta& delta, std::uint32_t first_choice, std::string& out);
+  // Takes what arrived of one generation; `first_choice`: the number of its first choice. Streamed:
+  // appends the frames to `out`, deltas of one choice that follow each other in one frame. Nothing
+  // is appended before there is something to show, so that an error can still be an error.
+  void add(std::span<const ReceivedDelta> deltas, std::uint32_t first_choice, std::string& out);
+  void add(const ReceivedDelta& delta, std::uint32_t first_choice, std::string& out) {
+    add(std::span(&delta, 1), first_choice, out);
+  }
 
   // Everything has come. Streamed: appends the last frames (usage, [DONE]); whole: appends the JSON
   // body.

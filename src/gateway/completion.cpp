@@ -1,0 +1,298 @@
+#include "gateway/completion.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.h"
+#include "contract/wire.h"
+#include "gateway/routing_text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kComment = ": keepalive\n";
+// A token of text has about this many bytes: for what a request may take of its key's tokens.
+constexpr std::size_t kBytesPerToken = 4;
+constexpr std::uint64_t kUsualAnswerTokens = 256;  // where the request gives no max_tokens
+
+std::size_t prompt_bytes(const PromptSource& prompt) noexcept {
+  std::size_t bytes = prompt.raw ? prompt.raw->size() : 0;
+  for (const Message& message : prompt.messages) {
+    for (const Part& part : message.parts) bytes += part.bytes.size();
+  }
+  return bytes;
+}
+
+std::uint64_t most_tokens(const OpenAiRequest& request) noexcept {
+  std::uint64_t tokens = 0;
+  for (const GenerationRequest& generation : request.generations) {
+    const auto answer =
+        generation.stopping.max_tokens
+            ? static_cast<std::uint64_t>(std::max(*generation.stopping.max_tokens, 0))
+            : kUsualAnswerTokens;
+    tokens += prompt_bytes(generation.prompt) / kBytesPerToken +
+              answer * static_cast<std::uint64_t>(std::max(generation.n, 1));
+  }
+  return tokens;
+}
+
+std::int64_t milliseconds_in(Duration duration) noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+double seconds_in(Duration duration) noexcept {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::uint32_t choices_of(const OpenAiRequest& request) noexcept {
+  std::uint32_t choices = 0;
+  for (const GenerationRequest& generation : request.generations)
+    choices += static_cast<std::uint32_t>(std::max(generation.n, 1));
+  return choices;
+}
+
+}  // namespace
+
+Completion::Completion(const Environment& environment, Exchange& exchange, OpenAiRequest request,
+                       RequestTimes times)
+    : environment_(environment),
+      exchange_(exchange),
+      request_(std::move(request)),
+      times_(times),
+      alarm_(exchange.io, wake_up_) {}
+
+Completion::~Completion() { note_outcome(); }
+
+Task<void> Completion::run() {
+  const ApiKey& caller = *exchange_.caller;
+  environment_.metrics.unknown_fields.add(request_.unknown_fields);
+  exchange_.record.unknown_fields = request_.unknown_fields;
+  exchange_.record.stream = request_.shape.stream;
+  std::erase_if(request_.routing.models,
+                [&](const std::string& model) { return !allows_model(caller.limits, model); });
+  if (request_.routing.models.empty()) {
+    co_return co_await exchange_.answer_error(
+        {{Code::kPermissionDenied, "this key may not use that model"}, "model", ""});
+  }
+  auto reserved = environment_.rates.reserve(caller, most_tokens(request_));
+  add_headers(environment_.rates.figures(caller), exchange_.common);
+  if (!reserved) co_return co_await exchange_.answer_error(to_api_error(reserved.error()));
+  reservation_.emplace(std::move(*reserved));
+  for (const std::string& warning : request_.warnings)
+    exchange_.common.add("x-gateway-warnings", warning);
+  // Tenants share no prefix and no affinity.
+  request_.routing.affinity = concat(caller.name, '\n', request_.routing.affinity);
+  for (GenerationRequest& generation : request_.generations)
+    generation.cache.salt = concat(caller.name, '\n', generation.cache.salt);
+  co_await answer();
+}
+
+Task<void> Completion::answer() {
+  std::optional<Error> failure;
+  for (std::uint32_t attempts = 1;; ++attempts) {
+    const auto choice = environment_.pool.choose(request_.routing, tried_);
+    if (!choice) co_return co_await fail(failure ? std::move(*failure) : choice.error());
+    tried_.push_back(choice->replica);
+    exchange_.record.attempts = attempts;
+    exchange_.record.replica = choice->name;
+    exchange_.record.routing_reason = routing_reason_text(choice->reason);
+    if (attempts > 1) environment_.metrics.retries.add();
+    failure = co_await attempt(*choice);
+    if (!failure) co_return;
+    const bool again = may_retry(*failure) && attempts < environment_.limits.max_attempts;
+    if (!again) co_return co_await fail(std::move(*failure));
+  }
+}
+
+bool Completion::may_retry(const Error& error) const noexcept {
+  if (shown_ || environment_.clock.now() >= times_.deadline) return false;
+  switch (error.code) {
+    case Code::kUnavailable:
+    case Code::kResourceExhausted:
+    case Code::kInternal:
+      return true;
+    case Code::kDeadlineExceeded:
+      return true;  // of the first token: the whole one is not over yet
+    default:
+      return false;
+  }
+}
+
+void Completion::start(const ReplicaPool::Choice& choice) {
+  generations_.clear();
+  encoder_.emplace(request_.shape, exchange_.identity.request_id, created_, choices_of(request_));
+  out_.clear();
+  unfinished_ = request_.generations.size();
+  started_at_ = environment_.clock.now();
+  first_token_at_.reset();
+  const CallContext context{times_.deadline, exchange_.identity.request_id,
+                            exchange_.identity.traceparent};
+  std::uint32_t first_choice = 0;
+  for (GenerationRequest& generation : request_.generations) {
+    generation.model = choice.model;
+    generations_.push_back(
+        {exchange_.links.generate(choice.replica, generation, context, wake_up_), first_choice});
+    first_choice += static_cast<std::uint32_t>(std::max(generation.n, 1));
+  }
+}
+
+Task<std::optional<Error>> Completion::attempt(const ReplicaPool::Choice& choice) {
+  start(choice);
+  for (std::optional<Error> failure;;) {
+    const bool something = collect(failure);
+    if (failure) co_return failure;
+    if (unfinished_ == 0) {
+      co_await finish();
+      co_return std::nullopt;
+    }
+    if (!out_.empty() && !co_await send()) co_return std::nullopt;
+    if (something) continue;
+    const TimePoint now = environment_.clock.now();
+    if (!first_token_at_ && now >= times_.first_token_by)
+      co_return Error{Code::kDeadlineExceeded, "the first token did not come in the time given"};
+    if (!co_await keep_alive()) co_return std::nullopt;
+    alarm_.set(next_event());
+    co_await wake_up_.wait();
+  }
+}
+
+// Takes what has come; false: nothing had.
+bool Completion::collect(std::optional<Error>& failure) {
+  bool something = false;
+  for (Generation& generation : generations_) {
+    if (generation.ended) continue;
+    Arrival arrival = generation.stream.take();
+    if (!arrival.deltas.empty()) {
+      something = true;
+      if (!first_token_at_) note_first_token();
+      encoder_->add(arrival.deltas, generation.first_choice, out_);
+      for (const ReceivedDelta& received : arrival.deltas) {
+        if (!received.model.empty()) exchange_.record.model = received.model;
+        if (received.delta.finish_reason)
+          exchange_.record.finish_reason =
+              *received.delta.finish_reason == FinishReason::kStop ? "stop" : "length";
+      }
+    }
+    if (!arrival.end) continue;
+    something = generation.ended = true;
+    --unfinished_;
+    if (!*arrival.end && !failure) failure = std::move(arrival.end->error());
+  }
+  return something;
+}
+
+Task<bool> Completion::send() {
+  shown_ = true;
+  last_write_ = environment_.clock.now();
+  exchange_.record.bytes_out += out_.size();
+  const bool sent = exchange_.responder.committed()
+                        ? co_await exchange_.responder.write(out_)
+                        : co_await exchange_.responder.begin(stream_head(), out_);
+  out_.clear();
+  gone_ = !sent;
+  co_return sent;
+}
+
+Task<bool> Completion::keep_alive() {
+  const TimePoint now = environment_.clock.now();
+  if (now < comment_due()) co_return true;
+  environment_.metrics.keepalives.add();
+  last_write_ = now;
+  const bool sent = exchange_.responder.committed()
+                        ? co_await exchange_.responder.write(kComment)
+                        : co_await exchange_.responder.begin(stream_head(), kComment);
+  gone_ = !sent;
+  co_return sent;
+}
+
+TimePoint Completion::comment_due() const noexcept {
+  const GatewayLimits& limits = environment_.limits;
+  if (!request_.shape.stream) return kForever;
+  if (!exchange_.responder.committed()) return exchange_.request.arrived_at + limits.commit_after;
+  return limits.sse_keepalive.count() > 0 ? last_write_ + limits.sse_keepalive : kForever;
+}
+
+TimePoint Completion::next_event() const noexcept {
+  return std::min(comment_due(), first_token_at_ ? kForever : times_.first_token_by);
+}
+
+Task<void> Completion::finish() {
+  encoder_->finish(out_);
+  exchange_.record.bytes_out += out_.size();
+  exchange_.record.status = 200;
+  bool sent = false;
+  if (!request_.shape.stream) {
+    ResponseHead head = stream_head();
+    head.headers.remove("content-type");
+    head.headers.add("content-type", "application/json");
+    const auto queued =
+        std::chrono::duration_cast<std::chrono::milliseconds>(encoder_->usage().timings.queued);
+    head.headers.add("x-queue-ms", std::to_string(queued.count()));
+    sent = co_await exchange_.responder.respond(std::move(head), std::move(out_));
+  } else if (exchange_.responder.committed()) {
+    sent = co_await exchange_.responder.end(out_);
+  } else {
+    sent = co_await exchange_.responder.begin(stream_head(), out_) &&
+           co_await exchange_.responder.end("");
+  }
+  shown_ = true;
+  gone_ = !sent;
+}
+
+Task<void> Completion::fail(Error error) {
+  ApiError shown = to_api_error(std::move(error));
+  shown.work_spent = first_token_at_.has_value();
+  if (!exchange_.responder.committed()) co_return co_await exchange_.answer_error(std::move(shown));
+  exchange_.record.failure = shown.error.code;
+  exchange_.record.status = 200;
+  environment_.metrics.cut.add();
+  // What came before the error is not lost.
+  encoder_->fail(shown, out_);
+  gone_ = !co_await exchange_.responder.end(out_);
+}
+
+ResponseHead Completion::stream_head() const {
+  ResponseHead head = exchange_.head(200, "text/event-stream; charset=utf-8");
+  HttpHeaders& headers = head.headers;
+  headers.add("cache-control", "no-cache");
+  headers.add("x-accel-buffering", "no");
+  headers.add("x-served-by", exchange_.record.replica);
+  headers.add("x-served-model", exchange_.record.model);
+  headers.add("x-attempts", std::to_string(exchange_.record.attempts));
+  headers.add("x-routing-reason", std::string(exchange_.record.routing_reason));
+  if (exchange_.record.attempts > 1) headers.add("x-fallback-reason", "replica-failed");
+  const TimePoint now = environment_.clock.now();
+  headers.add("openai-processing-ms",
+              std::to_string(milliseconds_in(now - exchange_.request.arrived_at)));
+  if (exchange_.record.overhead)
+    headers.add("x-gateway-overhead-us", std::to_string(exchange_.record.overhead->count()));
+  return head;
+}
+
+void Completion::note_first_token() {
+  const TimePoint now = environment_.clock.now();
+  first_token_at_ = now;
+  const Duration before = started_at_ - exchange_.request.arrived_at;
+  exchange_.record.ttft =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now - exchange_.request.arrived_at);
+  exchange_.record.overhead = std::chrono::duration_cast<std::chrono::microseconds>(before);
+  environment_.metrics.ttft_seconds.observe(seconds_in(now - exchange_.request.arrived_at));
+  environment_.metrics.overhead_seconds.observe(seconds_in(before));
+}
+
+void Completion::note_outcome() {
+  if (gone_) exchange_.record.status = to_http(Code::kCancelled);
+  if (!encoder_) return;
+  const Usage& usage = encoder_->usage();
+  exchange_.record.prompt_tokens = usage.prompt_tokens;
+  exchange_.record.completion_tokens = usage.completion_tokens;
+  exchange_.record.cached_tokens = usage.cached_tokens;
+  exchange_.record.queue =
+      std::chrono::duration_cast<std::chrono::milliseconds>(usage.timings.queued);
+  environment_.metrics.prompt_tokens.add(usage.prompt_tokens);
+  environment_.metrics.completion_tokens.add(usage.completion_tokens);
+  environment_.metrics.cached_tokens.add(usage.cached_tokens);
+  if (reservation_) reservation_->settle(usage.prompt_tokens + usage.completion_tokens);
+}
+
+}  // namespace sluice

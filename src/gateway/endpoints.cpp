@@ -1,0 +1,131 @@
+#include "gateway/endpoints.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/concat.h"
+#include "gateway/openai_request.h"
+#include "gateway/openai_response.h"
+#include "gateway/routing_text.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kBytesPerToken = 4;
+
+ApiError not_allowed() {
+  return {{Code::kPermissionDenied, "this key may not use that model"}, "model", ""};
+}
+
+CallContext context_of(const Exchange& exchange, RequestTimes times) {
+  return {times.deadline, exchange.identity.request_id, exchange.identity.traceparent};
+}
+
+bool allowed(const Exchange& exchange, const Routing& routing) {
+  return std::all_of(routing.models.begin(), routing.models.end(), [&](const std::string& model) {
+    return allows_model(exchange.caller->limits, model);
+  });
+}
+
+}  // namespace
+
+template <typename Answer, typename Call>
+Task<Result<Answer>> Endpoints::anywhere(Exchange& exchange, const Routing& routing, Call call) {
+  std::vector<ReplicaId> tried;
+  std::optional<Error> failure;
+  for (std::uint32_t attempts = 1;; ++attempts) {
+    const auto choice = pool_.choose(routing, tried);
+    if (!choice) co_return tl::unexpected(failure ? std::move(*failure) : choice.error());
+    tried.push_back(choice->replica);
+    exchange.record.attempts = attempts;
+    exchange.record.replica = choice->name;
+    exchange.record.model = choice->model;
+    exchange.record.routing_reason = routing_reason_text(choice->reason);
+    Result<Answer> answer = co_await call(*choice);
+    const bool again = !answer && attempts < limits_.max_attempts &&
+                       (answer.error().code == Code::kUnavailable ||
+                        answer.error().code == Code::kResourceExhausted);
+    if (!again) {
+      exchange.common.add("x-served-by", choice->name);
+      exchange.common.add("x-attempts", std::to_string(attempts));
+      co_return answer;
+    }
+    failure = std::move(answer.error());
+  }
+}
+
+Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
+  auto asked = parse_embedding(exchange.request, limits_, exchange.caller->limits.trusted);
+  if (!asked) co_return co_await exchange.answer_error(std::move(asked.error()));
+  exchange.record.unknown_fields = asked->unknown_fields;
+  if (!allowed(exchange, asked->routing)) co_return co_await exchange.answer_error(not_allowed());
+  std::size_t bytes = 0;
+  for (const std::string& input : asked->inputs) bytes += input.size();
+  auto reserved = rates_.reserve(*exchange.caller, bytes / kBytesPerToken);
+  add_headers(rates_.figures(*exchange.caller), exchange.common);
+  if (!reserved) co_return co_await exchange.answer_error(to_api_error(reserved.error()));
+  auto answer = co_await anywhere<EmbedAnswer>(
+      exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
+        return exchange.links.embed(choice.replica, choice.model, asked->inputs,
+                                    context_of(exchange, times));
+      });
+  if (!answer) co_return co_await exchange.answer_error(to_api_error(std::move(answer.error())));
+  reserved->settle(answer->prompt_tokens);
+  exchange.record.prompt_tokens = answer->prompt_tokens;
+  co_await exchange.answer_json(embeddings_json(*answer, asked->base64));
+}
+
+Task<void> Endpoints::tokenize(Exchange& exchange, RequestTimes times) {
+  auto asked = parse_tokenize(exchange.request, limits_, exchange.caller->limits.trusted);
+  if (!asked) co_return co_await exchange.answer_error(std::move(asked.error()));
+  if (!allowed(exchange, asked->routing)) co_return co_await exchange.answer_error(not_allowed());
+  auto reserved = rates_.reserve(*exchange.caller, 0);
+  add_headers(rates_.figures(*exchange.caller), exchange.common);
+  if (!reserved) co_return co_await exchange.answer_error(to_api_error(reserved.error()));
+  auto answer = co_await anywhere<TokenCount>(
+      exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
+        return exchange.links.count_tokens(choice.replica, choice.model, asked->prompt,
+                                           context_of(exchange, times));
+      });
+  if (!answer) co_return co_await exchange.answer_error(to_api_error(std::move(answer.error())));
+  reserved->settle(0);
+  co_await exchange.answer_json(
+      concat("{\"count\":", answer->tokens, ",\"max_model_len\":", answer->context_tokens, "}"));
+}
+
+Task<void> Endpoints::models(Exchange& exchange) {
+  std::vector<ModelEntry> models = pool_.models();
+  std::erase_if(models, [&](const ModelEntry& model) {
+    return !allows_model(exchange.caller->limits, model.name);
+  });
+  co_await exchange.answer_json(models_json(models));
+}
+
+Task<void> Endpoints::model(Exchange& exchange, std::string_view name) {
+  for (const ModelEntry& model : pool_.models()) {
+    const bool named = model.name == name || std::find(model.aliases.begin(), model.aliases.end(),
+                                                       name) != model.aliases.end();
+    if (named && allows_model(exchange.caller->limits, model.name))
+      co_return co_await exchange.answer_json(model_json(model));
+  }
+  co_await exchange.answer_error(
+      {{Code::kNotFound, "no replica serves that model"}, "model", "model_not_found"});
+}
+
+Task<void> Endpoints::health(Exchange& exchange) {
+  co_await exchange.answer_json("{\"status\":\"ok\"}");
+}
+
+Task<void> Endpoints::ready(Exchange& exchange, bool draining) {
+  if (!draining && pool_.ready()) co_return co_await exchange.answer_json("{\"status\":\"ready\"}");
+  co_await exchange.answer_error(to_api_error(
+      {Code::kUnavailable, draining ? "the gateway is draining" : "no replica takes requests"}));
+}
+
+Task<void> Endpoints::metrics(Exchange& exchange) {
+  co_await exchange.answer(exchange.head(200, "text/plain; version=0.0.4; charset=utf-8"),
+                           metrics_.text());
+}
+
+}  // namespace sluice

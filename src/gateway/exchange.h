@@ -1,0 +1,44 @@
+// Exchange: one request while it is answered: what an endpoint needs to know of it, the headers
+// that every answer to it has, and what the access log will say. Lives as long as the handler's
+// task. Thread: its I/O thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "access/keys.h"
+#include "base/clock.h"
+#include "gateway/access_log.h"
+#include "gateway/http_message.h"
+#include "gateway/openai_error.h"
+#include "gateway/replica_links.h"
+#include "gateway/request_identity.h"
+#include "gateway/responder.h"
+
+namespace sluice {
+
+struct Exchange {
+  HttpRequest& request;
+  Responder& responder;
+  ReplicaLinks& links;
+  asio::io_context& io;
+  RequestIdentity identity;
+  std::shared_ptr<const ApiKey> caller;
+  HttpHeaders common;  // on every answer
+  AccessRecord record;
+
+  // The head of an answer, with the common headers.
+  [[nodiscard]] ResponseHead head(int status, std::string content_type) const {
+    ResponseHead made{status, common};
+    made.headers.add("content-type", std::move(content_type));
+    return made;
+  }
+
+  // Answers, and notes what the access log will say of it.
+  [[nodiscard]] Task<void> answer(ResponseHead head, std::string body);
+  [[nodiscard]] Task<void> answer_json(std::string body);
+  [[nodiscard]] Task<void> answer_error(ApiError error);
+};
+
+}  // namespace sluice

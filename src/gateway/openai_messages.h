@@ -1,0 +1,23 @@
+// The conversation of a request as the contract's messages: roles, string and part content, cache
+// breakpoints. What the contract has no place for (tool calls and their results) is refused by its
+// name; a participant's name changes no prompt here, and is ignored. Bounded by the body. Thread:
+// any.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "contract/generation.h"
+#include "gateway/cache_directives.h"
+#include "gateway/openai_fields.h"
+
+namespace sluice {
+
+// The list `name` of `fields`; an empty one is a fault.
+[[nodiscard]] std::vector<Message> read_messages(Fields& fields, std::string_view name,
+                                                 CacheMarks& marks);
+
+// The prompt's end becomes a breakpoint, if it has an end.
+void mark_end(std::vector<Message>& messages);
+
+}  // namespace sluice

@@ -1,0 +1,24 @@
+// The options that chat, completions and responses share: sampling, when to stop, how to stream.
+// Ranges are contract/validate's business, at the replica. Thread: any.
+#pragma once
+
+#include "contract/generation.h"
+#include "gateway/openai_fields.h"
+#include "gateway/openai_request.h"
+
+namespace sluice {
+
+void read_sampling(Fields& fields, Sampling& sampling);
+void read_stopping(Fields& fields, Stopping& stopping);
+void read_streaming(Fields& fields, AnswerShape& shape);
+
+// How many choices each prompt gets; `prompts` times that is bounded by --max-choices.
+[[nodiscard]] std::int32_t read_n(Fields& fields, std::size_t prompts, const GatewayLimits& limits);
+
+// Tools that the model could call, and formats that it would have to keep to.
+void refuse_tools(Fields& fields);
+void refuse_format(Fields& fields, std::string_view name);
+// The same by OpenAI's, vLLM's and llama.cpp's names.
+void refuse_constraints(Fields& fields);
+
+}  // namespace sluice

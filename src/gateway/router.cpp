@@ -1,0 +1,221 @@
+#include "gateway/router.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/concat.h"
+#include "contract/wire.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kModelPrefix = "/v1/models/";
+
+// Counts one while it lives.
+class Running {
+ public:
+  Running(std::atomic<std::uint32_t>& count, Gauge& gauge) noexcept
+      : now_(++count), count_(count), gauge_(gauge) {
+    gauge_.add(1);
+  }
+  ~Running() {
+    --count_;
+    gauge_.add(-1);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  [[nodiscard]] std::uint32_t now() const noexcept { return now_; }
+
+ private:
+  const std::uint32_t now_;
+  std::atomic<std::uint32_t>& count_;
+  Gauge& gauge_;
+};
+
+bool needs_key(Route route) noexcept {
+  return route != Route::kHealth && route != Route::kReady && route != Route::kOther;
+}
+
+bool has_body(Route route) noexcept {
+  switch (route) {
+    case Route::kChat:
+    case Route::kCompletions:
+    case Route::kResponses:
+    case Route::kEmbeddings:
+    case Route::kTokenize:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// JSON, or nothing said: curl's default for -d is a form, which is refused with a hint.
+bool is_json(const HttpHeaders& headers) noexcept {
+  const std::string_view type = headers.value("content-type");
+  return type.empty() || type.starts_with("application/json");
+}
+
+ApiError with_status_hint(Code code, std::string message, std::string api_code) {
+  return {{code, std::move(message)}, "", std::move(api_code)};
+}
+
+}  // namespace
+
+Router::Match Router::match(std::string_view path) noexcept {
+  struct Fixed {
+    std::string_view path;
+    Route route;
+    const char* method;
+  };
+  static constexpr Fixed kFixed[] = {
+      {"/v1/chat/completions", Route::kChat, "POST"},
+      {"/v1/completions", Route::kCompletions, "POST"},
+      {"/v1/responses", Route::kResponses, "POST"},
+      {"/v1/embeddings", Route::kEmbeddings, "POST"},
+      {"/tokenize", Route::kTokenize, "POST"},
+      {"/v1/models", Route::kModels, "GET"},
+      {"/health", Route::kHealth, "GET"},
+      {"/readyz", Route::kReady, "GET"},
+      {"/metrics", Route::kMetrics, "GET"},
+  };
+  for (const Fixed& fixed : kFixed) {
+    if (path == fixed.path) return {fixed.route, {}, fixed.method};
+  }
+  if (path.starts_with(kModelPrefix) && path.size() > kModelPrefix.size())
+    return {Route::kModel, path.substr(kModelPrefix.size()), "GET"};
+  return {};
+}
+
+Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& io) {
+  if (auto preflight = around_.cors.answer_preflight(request)) {
+    static_cast<void>(co_await responder.respond(std::move(*preflight), ""));
+    co_return;
+  }
+  const Match found = match(request.path);
+  Exchange exchange{request,
+                    responder,
+                    around_.links_of(io),
+                    io.context(),
+                    identify(request.headers),
+                    around_.keys.find(bearer_in(request.headers.value("authorization"))),
+                    {},
+                    {}};
+  exchange.record.bytes_in = request.body.size();
+  exchange.common.add("x-request-id", exchange.identity.request_id);
+  around_.cors.add_headers(request.headers, exchange.common);
+  // However it ends: a client that goes ends it by an exception.
+  struct Closing {
+    Router& router;
+    Exchange& exchange;
+    Route route;
+    ~Closing() { router.close_record(exchange, route); }
+  } closing{*this, exchange, found.route};
+  Running running(running_, around_.completion.metrics.running);
+  if (running.now() > around_.completion.limits.max_running_requests) {
+    around_.completion.metrics.refused.add();
+    Error busy{Code::kUnavailable,
+               concat("the gateway answers ", around_.completion.limits.max_running_requests,
+                      " requests already (--max-running-requests)"),
+               std::chrono::seconds{1}};
+    co_return co_await exchange.answer_error(to_api_error(std::move(busy)));
+  }
+  co_await admit(exchange, found);
+}
+
+Task<void> Router::admit(Exchange& exchange, const Match& found) {
+  const HttpRequest& request = exchange.request;
+  if (found.route == Route::kOther) {
+    co_return co_await exchange.answer_error(
+        with_status_hint(Code::kNotFound, "there is no such path here", "unknown_url"));
+  }
+  const bool method_fits = request.method == found.method ||
+                           (request.method == "HEAD" && std::string_view(found.method) == "GET");
+  if (!method_fits) {
+    ResponseHead head = exchange.head(405, "application/json");
+    head.headers.add("allow", found.method);
+    co_return co_await exchange.answer(
+        std::move(head), to_json(with_status_hint(Code::kInvalidArgument,
+                                                  concat("this path takes ", found.method, " only"),
+                                                  "method_not_allowed")));
+  }
+  if (needs_key(found.route) && !exchange.caller) {
+    co_return co_await exchange.answer_error(with_status_hint(
+        Code::kUnauthenticated, "no valid key in the header Authorization: Bearer KEY", ""));
+  }
+  if (has_body(found.route) && !is_json(request.headers)) {
+    co_return co_await exchange.answer(
+        exchange.head(415, "application/json"),
+        to_json(with_status_hint(Code::kInvalidArgument,
+                                 "the body must be JSON (Content-Type: application/json)",
+                                 "unsupported_media_type")));
+  }
+  co_await dispatch(exchange, found);
+}
+
+Task<void> Router::dispatch(Exchange& exchange, const Match& found) {
+  const GatewayLimits& limits = around_.completion.limits;
+  const auto times = times_of(exchange.request, limits);
+  if (!times) co_return co_await exchange.answer_error(to_api_error(times.error()));
+  const bool trusted = exchange.caller && exchange.caller->limits.trusted;
+  switch (found.route) {
+    case Route::kChat:
+      co_return co_await complete(exchange, parse_chat(exchange.request, limits, trusted), *times);
+    case Route::kCompletions:
+      co_return co_await complete(exchange, parse_completion(exchange.request, limits, trusted),
+                                  *times);
+    case Route::kResponses:
+      co_return co_await complete(exchange, parse_responses(exchange.request, limits, trusted),
+                                  *times);
+    case Route::kEmbeddings:
+      co_return co_await around_.endpoints.embeddings(exchange, *times);
+    case Route::kTokenize:
+      co_return co_await around_.endpoints.tokenize(exchange, *times);
+    case Route::kModels:
+      co_return co_await around_.endpoints.models(exchange);
+    case Route::kModel:
+      co_return co_await around_.endpoints.model(exchange, found.argument);
+    case Route::kHealth:
+      co_return co_await around_.endpoints.health(exchange);
+    case Route::kReady:
+      co_return co_await around_.endpoints.ready(exchange, draining_);
+    case Route::kMetrics:
+      co_return co_await around_.endpoints.metrics(exchange);
+    case Route::kOther:
+      co_return;
+  }
+}
+
+Task<void> Router::complete(Exchange& exchange, ApiResult<OpenAiRequest> parsed,
+                            RequestTimes times) {
+  if (!parsed) co_return co_await exchange.answer_error(std::move(parsed.error()));
+  exchange.request.body = {};  // what is worth keeping of it is in `parsed`
+  GatewayMetrics& metrics = around_.completion.metrics;
+  if (parsed->shape.stream) metrics.streaming.add(1);
+  struct Streaming {
+    Gauge* gauge;
+    ~Streaming() {
+      if (gauge != nullptr) gauge->add(-1);
+    }
+  } streaming{parsed->shape.stream ? &metrics.streaming : nullptr};
+  Completion completion(around_.completion, exchange, std::move(*parsed), times);
+  co_await completion.run();
+}
+
+void Router::close_record(Exchange& exchange, Route route) noexcept try {
+  AccessRecord& record = exchange.record;
+  if (record.status == 0) record.status = to_http(Code::kCancelled);
+  const Duration took = around_.completion.clock.now() - exchange.request.arrived_at;
+  record.request_id = exchange.identity.request_id;
+  if (exchange.caller) record.key = exchange.caller->name;
+  record.method = exchange.request.method;
+  record.route = route_name(route);
+  record.duration = std::chrono::duration_cast<std::chrono::milliseconds>(took);
+  around_.completion.metrics.count(route, record.status);
+  around_.completion.metrics.duration_seconds.observe(std::chrono::duration<double>(took).count());
+  around_.access_log.write(record);
+} catch (...) {
+  // Out of memory: a line of the log is lost.
+}
+
+}  // namespace sluice
