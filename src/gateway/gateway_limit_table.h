@@ -26,6 +26,9 @@ void visit_gateway_limits(LimitsType& limits, Visitor&& visit) {
         "How long running answers may go on in a drain");
 
   visit("max-json-depth", limits.max_json_depth, "levels", "Nesting of a request's JSON");
+  visit("max-json-values", limits.max_json_values, "values", "Values in a request's JSON");
+  visit("max-choices", limits.max_choices, "choices",
+        "Choices of one request, its prompts times n");
   visit("max-running-requests", limits.max_running_requests, "requests",
         "Requests that are being answered");
   visit("request-timeout-ms", limits.request_timeout, "ms",

@@ -11,13 +11,6 @@
 
 namespace sluice {
 
-// What keeps a silent stream's connection alive.
-enum class Keepalive {
-  kComment,  // ": ka", between frames
-  kChunk,    // an empty delta, for clients that choke on comments
-  kOff,
-};
-
 struct GatewayOptions {
   std::string listen = "127.0.0.1:8080";
   std::string metrics_listen = "127.0.0.1:9090";  // "off": none
@@ -39,7 +32,6 @@ struct GatewayOptions {
 
   std::string access_log = "stderr";  // or "stdout", a file, "off"
   std::uint32_t access_log_bytes = 1 << 20;
-  Keepalive keepalive = Keepalive::kComment;
   GatewayLimits limits;
 };
 

@@ -42,7 +42,7 @@ bool begins_with_scheme(std::string_view target, std::string_view scheme) noexce
 Result<HttpTarget> parse_http_target(std::string_view method, std::string_view target) {
   HttpTarget parsed;
   if (target == "*" && method == "OPTIONS") {
-    parsed.path = "*";
+    parsed.path.push_back('*');
     return parsed;
   }
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -52,7 +52,7 @@ Result<HttpTarget> parse_http_target(std::string_view method, std::string_view t
     parsed.authority = target.substr(0, end);
     if (parsed.authority.empty()) return invalid("the request's target names no host");
     target = end == std::string_view::npos ? std::string_view() : target.substr(end);
-    if (target.empty() || target.front() == '?') parsed.path = "/";
+    if (target.empty() || target.front() == '?') parsed.path.push_back('/');
     break;
   }
   if (parsed.authority.empty() && (target.empty() || target.front() != '/')) {

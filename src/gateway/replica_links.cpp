@@ -35,7 +35,7 @@ class ReplicaLinks::Parts {
   // Null if the pool has forgotten it.
   [[nodiscard]] Link* link(ReplicaId replica);
   [[nodiscard]] ReplicaStream generate(ReplicaId replica, const GenerationRequest& request,
-                                       const CallContext& context);
+                                       const CallContext& context, WakeUp& reader);
 
   ReplicaPool::State& pool_;
   asio::io_context& io_;
@@ -79,8 +79,8 @@ void ReplicaLinks::Parts::drop_forgotten() {
 }
 
 ReplicaStream ReplicaLinks::Parts::generate(ReplicaId replica, const GenerationRequest& request,
-                                            const CallContext& context) {
-  auto core = std::make_shared<ReplicaStream::Core>(limits_, Attempt(pool_.table, replica));
+                                            const CallContext& context, WakeUp& reader) {
+  auto core = std::make_shared<ReplicaStream::Core>(limits_, Attempt(pool_.table, replica), reader);
   if (Link* const way = link(replica)) {
     send(*way, core, pool_.table.attach(replica), request, context);
   } else {
@@ -117,8 +117,8 @@ ReplicaLinks::ReplicaLinks(ReplicaPool& pool, asio::io_context& io, const Gatewa
 ReplicaLinks::~ReplicaLinks() = default;
 
 ReplicaStream ReplicaLinks::generate(ReplicaId replica, const GenerationRequest& request,
-                                     const CallContext& context) {
-  return parts_->generate(replica, request, context);
+                                     const CallContext& context, WakeUp& reader) {
+  return parts_->generate(replica, request, context, reader);
 }
 
 Task<Result<EmbedAnswer>> ReplicaLinks::embed(ReplicaId replica, std::string model,

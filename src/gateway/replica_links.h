@@ -17,6 +17,7 @@
 #include "gateway/gateway_limits.h"
 #include "gateway/replica_pool.h"
 #include "gateway/replica_stream.h"
+#include "gateway/wake_up.h"
 
 namespace sluice {
 
@@ -46,9 +47,10 @@ class ReplicaLinks {
   ReplicaLinks(const ReplicaLinks&) = delete;
   ReplicaLinks& operator=(const ReplicaLinks&) = delete;
 
-  // A replica that is gone ends the stream with kUnavailable.
+  // A replica that is gone ends the stream with kUnavailable. `reader` is notified of what comes,
+  // and outlives the stream.
   [[nodiscard]] ReplicaStream generate(ReplicaId replica, const GenerationRequest& request,
-                                       const CallContext& context);
+                                       const CallContext& context, WakeUp& reader);
   // Cancelling the task cancels the call.
   [[nodiscard]] Task<Result<EmbedAnswer>> embed(ReplicaId replica, std::string model,
                                                 std::vector<std::string> inputs,

@@ -99,7 +99,7 @@ TEST_F(ReplicaLinksTest, AReaderThatStopsParksItsSequenceAndLosesNothing) {
     const auto replica = start_replica(clock_, "");
     TestLinks links({replica->address()}, limits);
     constexpr std::int32_t kTokens = 20'000;
-    ReplicaStream stream = links.links().generate(links.choose(), TestLinks::request(kTokens), {});
+    ReadStream stream = links.open(links.choose(), TestLinks::request(kTokens));
     // Its loop runs on: only the reader stands.
     wait_for_load(*replica, [&](const inference::Load& load) {
       links.turn();
@@ -117,8 +117,7 @@ TEST_F(ReplicaLinksTest, DroppingAStreamFreesItsPlace) {
     const auto replica = start_replica(clock_, "");
     TestLinks links({replica->address()}, limits);
     {
-      ReplicaStream stream =
-          links.links().generate(links.choose(), TestLinks::request(1'000'000), {});
+      ReadStream stream = links.open(links.choose(), TestLinks::request(1'000'000));
       const Arrival first = links.run(stream.next());
       EXPECT_FALSE(first.deltas.empty());
     }
@@ -134,8 +133,7 @@ TEST_F(ReplicaLinksTest, AReplicaThatDiesEndsItsStreamsAndIsTakenBack) {
     auto replica = start_replica(clock_, "");
     const std::string address = replica->address();
     TestLinks links({address}, limits);
-    ReplicaStream stream =
-        links.links().generate(links.choose(), TestLinks::request(100'000'000), {});
+    ReadStream stream = links.open(links.choose(), TestLinks::request(100'000'000));
     EXPECT_FALSE(links.run(stream.next()).deltas.empty());
     replica.reset();
     const Answer answer = links.run(TestLinks::read_all(std::move(stream)));
@@ -155,11 +153,10 @@ TEST_F(ReplicaLinksTest, ADrainedReplicaFinishesWhatRunsAndTakesNothingNew) {
   const auto replica = start_replica(clock_, "");
   TestLinks links({replica->address()}, usual());
   const ReplicaId id = links.choose();
-  ReplicaStream running = links.links().generate(id, TestLinks::request(5'000), {});
+  ReadStream running = links.open(id, TestLinks::request(5'000));
   EXPECT_FALSE(links.run(running.next()).deltas.empty());
   replica->begin_drain(std::chrono::hours{1});
-  const Answer refused =
-      links.run(TestLinks::read_all(links.links().generate(id, TestLinks::request(1), {})));
+  const Answer refused = links.run(TestLinks::read_all(links.open(id, TestLinks::request(1))));
   ASSERT_FALSE(refused.end);
   EXPECT_EQ(refused.end.error().code, Code::kUnavailable);
   EXPECT_EQ(refused.deltas, 0U);
@@ -183,7 +180,7 @@ TEST_F(ReplicaLinksTest, TheDeadlineGoesAlong) {
 TEST_F(ReplicaLinksTest, ARequestThatProtobufCantHoldHurtsNobodyElse) {
   const auto replica = start_replica(clock_, "");
   TestLinks links({replica->address()}, usual());
-  ReplicaStream other = links.links().generate(links.choose(), TestLinks::request(1'000), {});
+  ReadStream other = links.open(links.choose(), TestLinks::request(1'000));
   GenerationRequest bad = TestLinks::request(5);
   bad.session_id = "\xFF";
   const Answer refused = links.generate(bad);
@@ -208,29 +205,6 @@ TEST_F(ReplicaLinksTest, AReplicasRefusalComesThroughWithItsCode) {
   }
 }
 
-TEST_F(ReplicaLinksTest, ACancelledWaitLosesNothing) {
-  const auto replica = start_replica(clock_, "prefill 20ms\npiece \"a\"\n");
-  TestLinks links({replica->address()}, usual());
-  ReplicaStream stream = links.links().generate(links.choose(), TestLinks::request(5), {});
-  asio::cancellation_signal signal;
-  bool returned = false;
-  asio::co_spawn(
-      links.io(),
-      [&]() -> Task<> {
-        const Arrival nothing = co_await stream.next();
-        EXPECT_TRUE(nothing.deltas.empty());
-        EXPECT_FALSE(nothing.end);
-        returned = true;
-      },
-      asio::bind_cancellation_slot(signal.slot(), [](std::exception_ptr) {}));
-  links.turn();
-  signal.emit(asio::cancellation_type::terminal);
-  while (!returned) links.turn();
-  const Answer answer = links.run(TestLinks::read_all(std::move(stream)));
-  ASSERT_TRUE(answer.end);
-  EXPECT_EQ(answer.text, "a");
-}
-
 TEST_F(ReplicaLinksTest, CountsAndEmbeds) {
   const auto replica = start_replica(clock_, "");
   TestLinks links({replica->address()}, usual());
@@ -251,8 +225,7 @@ TEST_F(ReplicaLinksTest, LinksThatEndWhileRequestsRunEndThemAndWait) {
   const auto replica = start_replica(clock_, "");
   for (const GatewayLimits& limits : {usual(), calls_only()}) {
     auto links = std::make_unique<TestLinks>(std::vector{replica->address()}, limits);
-    const ReplicaStream stream =
-        links->links().generate(links->choose(), TestLinks::request(1'000'000), {});
+    const ReadStream stream = links->open(links->choose(), TestLinks::request(1'000'000));
     links.reset();
   }
 }

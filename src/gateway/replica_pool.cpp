@@ -57,4 +57,6 @@ std::vector<ModelEntry> ReplicaPool::models() const { return state_->table.model
 
 bool ReplicaPool::ready() const noexcept { return state_->table.ready(); }
 
+bool ReplicaPool::wait_ready(TimePoint until) noexcept { return state_->table.wait_ready(until); }
+
 }  // namespace sluice

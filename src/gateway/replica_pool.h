@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/metrics.h"
 #include "contract/generation.h"
@@ -76,6 +77,8 @@ class ReplicaPool {
   [[nodiscard]] std::vector<ModelEntry> models() const;
   // Whether any replica takes requests.
   [[nodiscard]] bool ready() const noexcept;
+  // Waits for that. False: the time came first.
+  bool wait_ready(TimePoint until) noexcept;
 
   struct State;  // shared with the links of each I/O thread
 

@@ -6,10 +6,11 @@
 
 namespace sluice {
 
-ReplicaStream::Core::Core(const GatewayLimits& limits, Attempt attempt)
+ReplicaStream::Core::Core(const GatewayLimits& limits, Attempt attempt, WakeUp& reader)
     : whole_{limits.credit_deltas, limits.credit_bytes},
       credit_(whole_),
-      attempt_(std::move(attempt)) {}
+      attempt_(std::move(attempt)),
+      reader_(&reader) {}
 
 bool ReplicaStream::Core::covers(const ReceivedDelta& received) const noexcept {
   if (credit_.deltas == 0) return false;
@@ -39,7 +40,7 @@ void ReplicaStream::Core::end(Result<void> how) {
 }
 
 void ReplicaStream::Core::wake() {
-  if (inbox_.end || !inbox_.deltas.empty()) wake_up_.notify();
+  if (reader_ != nullptr && (inbox_.end || !inbox_.deltas.empty())) reader_->notify();
 }
 
 void ReplicaStream::Core::grant_what_was_taken() {
@@ -51,16 +52,16 @@ void ReplicaStream::Core::grant_what_was_taken() {
   upstream_.grant(more);
 }
 
-Task<Arrival> ReplicaStream::Core::next(std::shared_ptr<Core> core) {
-  core->grant_what_was_taken();
-  if (!core->inbox_.end && core->inbox_.deltas.empty()) co_await core->wake_up_.wait();
-  const StreamCredit cost = std::exchange(core->in_inbox_, {});
-  core->taken_.deltas += cost.deltas;
-  core->taken_.bytes += cost.bytes;
-  co_return std::exchange(core->inbox_, {});
+Arrival ReplicaStream::Core::take() {
+  grant_what_was_taken();
+  const StreamCredit cost = std::exchange(in_inbox_, {});
+  taken_.deltas += cost.deltas;
+  taken_.bytes += cost.bytes;
+  return std::exchange(inbox_, {});
 }
 
 void ReplicaStream::Core::abandon() {
+  reader_ = nullptr;
   if (std::exchange(ended_, true)) return;
   const Upstream upstream = std::exchange(upstream_, {});
   if (upstream.cancel) upstream.cancel();
@@ -82,6 +83,6 @@ ReplicaStream& ReplicaStream::operator=(ReplicaStream&& other) noexcept {
   return *this;
 }
 
-Task<Arrival> ReplicaStream::next() { return Core::next(core_); }
+Arrival ReplicaStream::take() { return core_->take(); }
 
 }  // namespace sluice

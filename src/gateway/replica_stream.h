@@ -1,8 +1,8 @@
 // ReplicaStream: one generation at a replica, as whoever answers the client reads it. Both ways to
-// a replica (the step stream, a Generate call of its own) end in one of these. Pull: next() grants
-// the replica as much again as the arrival before carried, so that a client that doesn't read stops
-// the sequence in the replica. Bounded by --credit-deltas and --credit-bytes. Dropping it
-// unfinished cancels the generation. Thread: its I/O thread.
+// a replica (the step stream, a Generate call of its own) end in one of these. Pull: take() grants
+// the replica as much again as what it gave before, which the client has by then, so that a client
+// that doesn't read stops the sequence in the replica. Bounded by --credit-deltas and
+// --credit-bytes. Dropping it unfinished cancels the generation. Thread: its I/O thread.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "contract/generation.h"
-#include "gateway/asio.h"
 
 namespace sluice {
 
@@ -32,10 +31,9 @@ class ReplicaStream {
   ReplicaStream(ReplicaStream&&) noexcept;
   ReplicaStream& operator=(ReplicaStream&&) noexcept;
 
-  // Waits until there is something, then takes all of it. Not after an arrival with `end`. If the
-  // task is cancelled while it waits, there is nothing in the arrival, and what comes is kept for
-  // the next call.
-  [[nodiscard]] Task<Arrival> next();
+  // All that has come since the last time; nothing, perhaps. What comes later notifies the WakeUp
+  // that the stream was opened with. Not after an arrival with `end`.
+  [[nodiscard]] Arrival take();
 
  private:
   std::shared_ptr<Core> core_;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "gateway/stream_core.h"
+#include "gateway/test_reading.h"
 // behind asio.h
 #include <boost/asio/co_spawn.hpp>
 
@@ -36,9 +37,9 @@ class ReplicaStreamTest : public testing::Test {
   }
 
   void read() {
-    asio::co_spawn(io_, stream_.next(), [this](std::exception_ptr, Arrival arrival) {
-      arrivals_.push_back(std::move(arrival));
-    });
+    asio::co_spawn(
+        io_, next_arrival(stream_, reader_),
+        [this](std::exception_ptr, Arrival arrival) { arrivals_.push_back(std::move(arrival)); });
     io_.poll();
     io_.restart();
   }
@@ -47,8 +48,9 @@ class ReplicaStreamTest : public testing::Test {
   ManualClock clock_;
   ReplicaTable table_{PoolPolicy::kLeastLoad, limits(), clock_, metrics_};
   asio::io_context io_;
+  WakeUp reader_;
   std::shared_ptr<ReplicaStream::Core> core_ =
-      std::make_shared<ReplicaStream::Core>(limits(), Attempt(table_, ReplicaId{1}));
+      std::make_shared<ReplicaStream::Core>(limits(), Attempt(table_, ReplicaId{1}), reader_);
   ReplicaStream stream_{core_};
   std::vector<StreamCredit> granted_;
   std::vector<Arrival> arrivals_;

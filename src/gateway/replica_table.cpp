@@ -84,6 +84,7 @@ void ReplicaTable::show(Entry& entry) {
   if (entry.healthy() != entry.counted_up) {
     entry.counted_up = entry.healthy();
     entry.series.up.add(entry.counted_up ? 1 : -1);
+    shown_.notify_all();
   }
   if (ejected != entry.counted_ejected) {
     entry.counted_ejected = ejected;
@@ -216,10 +217,20 @@ std::vector<ModelEntry> ReplicaTable::models() const {
   return models;
 }
 
-bool ReplicaTable::ready() const noexcept {
-  const MutexLock lock(mutex_);
+bool ReplicaTable::any_healthy() const noexcept {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const auto& entry) { return entry->healthy(); });
+}
+
+bool ReplicaTable::ready() const noexcept {
+  const MutexLock lock(mutex_);
+  return any_healthy();
+}
+
+bool ReplicaTable::wait_ready(TimePoint until) noexcept {
+  const MutexLock lock(mutex_);
+  while (!any_healthy() && clock_.now() < until) clock_.wait_until(shown_, mutex_, until);
+  return any_healthy();
 }
 
 Attempt::Attempt(ReplicaTable& table, ReplicaId replica)

@@ -72,6 +72,7 @@ class ReplicaTable {
       EXCLUDES(mutex_);
   [[nodiscard]] std::vector<ModelEntry> models() const EXCLUDES(mutex_);
   [[nodiscard]] bool ready() const noexcept EXCLUDES(mutex_);
+  bool wait_ready(TimePoint until) noexcept EXCLUDES(mutex_);
 
   [[nodiscard]] TimePoint now() const noexcept { return clock_.now(); }
 
@@ -106,7 +107,10 @@ class ReplicaTable {
   Counter retries_;
   Counter retries_refused_;
 
+  [[nodiscard]] bool any_healthy() const noexcept REQUIRES(mutex_);
+
   mutable Mutex mutex_;
+  CondVar shown_;
   std::vector<std::unique_ptr<Entry>> entries_ GUARDED_BY(mutex_);
   std::vector<Candidate> candidates_ GUARDED_BY(mutex_);
   RetryBudget retry_budget_ GUARDED_BY(mutex_);

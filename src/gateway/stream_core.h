@@ -35,7 +35,8 @@ class ReplicaStream::Core {
     std::function<void()> cancel;
   };
 
-  Core(const GatewayLimits& limits, Attempt attempt);
+  // `reader` lives until abandon().
+  Core(const GatewayLimits& limits, Attempt attempt, WakeUp& reader);
 
   // For who feeds.
   void connect(Upstream upstream) { upstream_ = std::move(upstream); }
@@ -49,7 +50,7 @@ class ReplicaStream::Core {
   void wake();
 
   // For who reads.
-  [[nodiscard]] static Task<Arrival> next(std::shared_ptr<Core> core);
+  [[nodiscard]] Arrival take();
   void abandon();
 
  private:
@@ -63,7 +64,7 @@ class ReplicaStream::Core {
   bool ended_ = false;
   Attempt attempt_;
   Upstream upstream_;
-  WakeUp wake_up_;
+  WakeUp* reader_;  // null once nobody reads
 };
 
 }  // namespace sluice

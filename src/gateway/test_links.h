@@ -17,6 +17,7 @@
 #include "engine/scripted_engine.h"
 #include "gateway/replica_links.h"
 #include "gateway/replica_pool.h"
+#include "gateway/test_reading.h"
 #include "replica/replica.h"
 // behind asio.h
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -110,7 +111,7 @@ class TestLinks {
     return request;
   }
 
-  [[nodiscard]] static Task<Answer> read_all(ReplicaStream stream) {
+  [[nodiscard]] static Task<Answer> read_all(ReadStream stream) {
     Answer answer;
     while (true) {
       Arrival arrival = co_await stream.next();
@@ -125,8 +126,13 @@ class TestLinks {
       co_return answer;
     }
   }
+  [[nodiscard]] ReadStream open(ReplicaId replica, const GenerationRequest& request,
+                                const CallContext& context = {}) {
+    return ReadStream(
+        [&](WakeUp& reader) { return links_->generate(replica, request, context, reader); });
+  }
   [[nodiscard]] Answer generate(const GenerationRequest& request, const CallContext& context = {}) {
-    return run(read_all(links_->generate(choose(), request, context)));
+    return run(read_all(open(choose(), request, context)));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "contract/limit_table.h"
+#include "gateway/gateway_limit_table.h"
 
 namespace sluice {
 namespace {
@@ -84,5 +85,9 @@ void add_named(CLI::App& app, const std::string& flag, const std::vector<std::st
 }
 
 void add_limits(CLI::App& app, Limits& limits) { visit_limits(limits, AddLimit{app}); }
+
+void add_limits(CLI::App& app, GatewayLimits& limits) {
+  visit_gateway_limits(limits, AddLimit{app});
+}
 
 }  // namespace sluice

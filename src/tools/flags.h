@@ -18,6 +18,7 @@ class App;
 
 namespace sluice {
 
+struct GatewayLimits;
 struct Limits;
 
 // `flag` without its dashes. A `unit` "bytes" takes sizes with units (50MiB; 1 MB is 1 MiB).
@@ -53,5 +54,6 @@ void add_choice(CLI::App& app, const std::string& flag, Enum& field,
 }
 
 void add_limits(CLI::App& app, Limits& limits);
+void add_limits(CLI::App& app, GatewayLimits& limits);
 
 }  // namespace sluice

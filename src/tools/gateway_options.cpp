@@ -80,10 +80,7 @@ void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
       ->type_name("TARGET");
   add_number(app, "access-log-bytes", options.access_log_bytes,
              "Lines that wait for the access log's target; further ones are lost", "bytes", 4096U);
-  add_choice(
-      app, "keepalive", options.keepalive,
-      {{"comment", Keepalive::kComment}, {"chunk", Keepalive::kChunk}, {"off", Keepalive::kOff}},
-      "What is sent on a silent stream");
+  add_limits(app, options.limits);
 }
 
 Result<void> check_who_may_call(const GatewayOptions& options) {

@@ -36,18 +36,15 @@ TEST(GatewayOptions, WithoutFlagsItServesLoopbackAndPagesOfAnyOrigin) {
   EXPECT_THAT(options.cors_origins, ElementsAre("*"));
   EXPECT_THAT(options.trusted_clients, IsEmpty());
   EXPECT_EQ(options.policy, PoolPolicy::kAffinity);
-  EXPECT_EQ(options.keepalive, Keepalive::kComment);
   EXPECT_EQ(options.access_log, "stderr");
 }
 
 TEST(GatewayOptions, ReplicasAndOriginsMayBeGivenManyTimes) {
-  const GatewayOptions options =
-      parsed({"--replica", "b:2;name=x", "--cors-origin", "https://a", "--cors-origin", "https://b",
-              "--policy", "round-robin", "--keepalive", "chunk"});
+  const GatewayOptions options = parsed({"--replica", "b:2;name=x", "--cors-origin", "https://a",
+                                         "--cors-origin", "https://b", "--policy", "round-robin"});
   EXPECT_THAT(options.replicas, ElementsAre("b:2;name=x", "a:1"));
   EXPECT_THAT(options.cors_origins, ElementsAre("https://a", "https://b"));
   EXPECT_EQ(options.policy, PoolPolicy::kRoundRobin);
-  EXPECT_EQ(options.keepalive, Keepalive::kChunk);
 }
 
 TEST(GatewayOptions, AFileSaysTheSame) {
@@ -124,7 +121,7 @@ TEST(GatewayOptions, FlagsThatMeanNothingAreRefusedByName) {
            {{}, "--replica"},
            {{"--replica", "a:1", "--listen", "nonsense"}, "--listen"},
            {{"--replica", "a:1", "--policy", "guess"}, "--policy"},
-           {{"--replica", "a:1", "--keepalive", "perhaps"}, "--keepalive"},
+           {{"--replica", "a:1", "--max-json-depth", "deep"}, "--max-json-depth"},
            {{"--replica", "a:1", "--log-level", "loud"}, "--log-level"},
            {{"--replica", "a:1", "--access-log-bytes", "1"}, "--access-log-bytes"},
            {{"--replica", "a:1", "--no-such-flag"}, "--no-such-flag"}}) {

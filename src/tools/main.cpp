@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tools/chat.h"
+#include "tools/gateway_command.h"
 #include "tools/key_command.h"
 #include "tools/replica_command.h"
 #include "tools/up.h"
@@ -17,9 +18,10 @@ struct Command {
   int (*run)(int argc, char** argv);
 };
 
-constexpr std::array<Command, 4> kCommands{{
-    {"up", "serve the default model and show what to try", &sluice::run_up},
+constexpr std::array<Command, 5> kCommands{{
+    {"up", "serve a model over gRPC and OpenAI's API, and show what to try", &sluice::run_up},
     {"replica", "serve one model over gRPC", &sluice::run_replica},
+    {"gateway", "serve OpenAI's API in front of replicas", &sluice::run_gateway},
     {"chat", "talk to a model in the terminal", &sluice::run_chat},
     {"key", "make, list and revoke API keys", &sluice::run_key},
 }};

@@ -7,6 +7,7 @@
 
 #include "tools/command_line.h"
 #include "tools/flags.h"
+#include "tools/gateway_options.h"
 
 namespace sluice {
 namespace {
@@ -32,7 +33,7 @@ void add_transport(CLI::App& app, TransportOptions& transport) {
 void add_server(CLI::App& app, const std::string& command, ReplicaOptions& replica) {
   const std::vector<std::pair<std::string, Switch>> switches{
       {"off", Switch::kOff}, {"on", Switch::kOn}, {"auto", Switch::kAuto}};
-  app.add_option(command == "up" ? "--listen,--grpc-listen" : "--listen", replica.listen,
+  app.add_option(command == "up" ? "--grpc-listen" : "--listen", replica.listen,
                  "gRPC; port 0: any free one")
       ->capture_default_str()
       ->type_name("HOST:PORT");
@@ -54,6 +55,23 @@ void add_server(CLI::App& app, const std::string& command, ReplicaOptions& repli
              "gRPC reflection; auto: on, unless there are keys");
   add_choice(app, "channelz", replica.channelz, switches,
              "gRPC channelz; auto: on, unless there are keys");
+}
+
+void add_gateway(CLI::App& app, GatewayOptions& gateway) {
+  app.add_option("--listen", gateway.listen, "HTTP; port 0: any free one")
+      ->capture_default_str()
+      ->type_name("HOST:PORT");
+  add_gateway_flags(app, gateway);
+}
+
+// Replica and gateway of one process have one certificate, the same keys and one address for
+// metrics; the gateway's own are at its /metrics.
+void share_with_gateway(const ReplicaOptions& replica, GatewayOptions& gateway) {
+  gateway.tls_certificate = replica.tls.certificate;
+  gateway.tls_key = replica.tls.key;
+  gateway.tls_client_ca = replica.tls.client_ca;
+  gateway.api_keys = replica.api_keys;
+  gateway.metrics_listen = "off";
 }
 
 void add_engine(CLI::App& app, EngineOptions& engine) {
@@ -103,6 +121,7 @@ Result<std::optional<ServeOptions>> parse_serve_options(const std::string& comma
   app.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // of a flag given twice
   add_server(app, command, options.replica);
+  if (command == "up") add_gateway(app, options.gateway.emplace());
   add_engine(app, options.engine);
   app.add_option("--log-level", log_level, "debug, info, warning, error or off")
       ->capture_default_str();
@@ -119,9 +138,14 @@ Result<std::optional<ServeOptions>> parse_serve_options(const std::string& comma
   if (!level) return tl::unexpected(std::move(level.error()));
   options.log_level = *level;
   if (options.engine.kind == EngineKind::kScripted) widen_for_scripted(app, options.replica.limits);
+  if (options.gateway) share_with_gateway(options.replica, *options.gateway);
   if (wants_config) {
     print_config(app);
     return std::nullopt;
+  }
+  if (options.gateway) {
+    if (auto checked = check_who_may_call(*options.gateway); !checked)
+      return tl::unexpected(std::move(checked.error()));
   }
   return options;
 }

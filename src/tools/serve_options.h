@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "gateway/gateway_options.h"
 #include "replica/replica.h"
 
 namespace sluice {
@@ -28,6 +29,7 @@ struct EngineOptions {
 
 struct ServeOptions {
   ReplicaOptions replica;
+  std::optional<GatewayOptions> gateway;  // of `sluice up`
   EngineOptions engine;
   LogLevel log_level = LogLevel::kInfo;
   bool warm_up = true;

@@ -1,5 +1,5 @@
-// `sluice up`: the replica, and what to try with it. (The gateway in the same process is to come.)
-// Thread: main.
+// `sluice up`: a replica with the default model and, in the same process, the gateway in front of
+// it, joined by gRPC's in-process channel; and what to try with them. Thread: main.
 #pragma once
 
 namespace sluice {

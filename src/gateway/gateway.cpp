@@ -1,0 +1,221 @@
+#include "gateway/gateway.h"
+
+#include <boost/asio/post.hpp>
+#include <fstream>
+#include <future>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "access/keys.h"
+#include "base/clock.h"
+#include "base/concat.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "gateway/access_log.h"
+#include "gateway/cors.h"
+#include "gateway/endpoints.h"
+#include "gateway/gateway_metrics.h"
+#include "gateway/io_threads.h"
+#include "gateway/listener.h"
+#include "gateway/rate_limits.h"
+#include "gateway/replica_links.h"
+#include "gateway/replica_pool.h"
+#include "gateway/router.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::chrono::seconds kKeyInterval{1};
+
+Result<std::unique_ptr<KeyRing>> load_keys(const std::string& file) {
+  if (file.empty()) return std::make_unique<KeyRing>();
+  return KeyRing::load(file);
+}
+
+// The first line of the file with this gateway's key at its replicas.
+Result<std::string> read_key(const std::string& file) {
+  std::string key;
+  if (file.empty()) return key;
+  std::ifstream in(file);
+  if (!std::getline(in, key) || key.empty())
+    return fail(Code::kNotFound, concat("--replica-key: ", file, " holds no key"));
+  return key;
+}
+
+// Takes up changes of the key file.
+class KeyWatch {
+ public:
+  KeyWatch(KeyRing& keys, Clock& clock)
+      : keys_(keys), clock_(clock), thread_([this]() noexcept { run(); }) {}
+  ~KeyWatch() {
+    {
+      const MutexLock lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  KeyWatch(const KeyWatch&) = delete;
+  KeyWatch& operator=(const KeyWatch&) = delete;
+
+ private:
+  void run() noexcept {
+    for (;;) {
+      const TimePoint next = clock_.now() + kKeyInterval;
+      {
+        const MutexLock lock(mutex_);
+        while (!stopping_ && clock_.now() < next) clock_.wait_until(changed_, mutex_, next);
+        if (stopping_) return;
+      }
+      keys_.refresh();
+    }
+  }
+
+  KeyRing& keys_;
+  Clock& clock_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+// Everything, in the order in which it is made; what is below may use what is above.
+class Gateway::Parts {
+ public:
+  Parts(GatewayOptions given, std::unique_ptr<KeyRing> given_keys)
+      : options(std::move(given)), keys(std::move(given_keys)), cors(options.cors_origins) {}
+  ~Parts() {
+    server.reset();
+    drop_links();
+  }
+
+  [[nodiscard]] Result<void> serve_metrics();
+  [[nodiscard]] Result<void> connect(Local local);
+  [[nodiscard]] Result<void> listen();
+  void make_links();
+  void drop_links() noexcept;
+
+  const GatewayOptions options;
+  const std::unique_ptr<KeyRing> keys;
+  const Cors cors;
+  std::string metrics_address = "off";
+
+  SystemClock clock;
+  Metrics metrics;
+  GatewayMetrics gateway_metrics{metrics, options.limits};
+  RateLimits rates{clock};
+  std::optional<AccessLog> access_log;
+  std::unique_ptr<ReplicaPool> pool;
+  IoThreads io{0};
+  std::vector<std::unique_ptr<ReplicaLinks>> links;  // of each I/O thread
+  std::optional<Endpoints> endpoints;
+  std::optional<Router> router;
+  std::unique_ptr<HttpServer> server;
+  KeyWatch key_watch{*keys, clock};
+};
+
+Result<void> Gateway::Parts::serve_metrics() {
+  if (options.metrics_listen == "off") return {};
+  auto port = metrics.serve(options.metrics_listen);
+  if (!port) return tl::unexpected(std::move(port.error()));
+  const auto colon = options.metrics_listen.rfind(':');
+  metrics_address = concat(options.metrics_listen.substr(0, colon), ':', *port);
+  return {};
+}
+
+Result<void> Gateway::Parts::connect(Local local) {
+  auto log = AccessLog::open(options.access_log, options.access_log_bytes, metrics);
+  if (!log) return tl::unexpected(std::move(log.error()));
+  access_log.emplace(std::move(*log));
+  auto key = read_key(options.replica_key);
+  if (!key) return tl::unexpected(std::move(key.error()));
+  PoolOptions pool_options;
+  pool_options.replicas = options.replicas;
+  pool_options.api_key = local.channel ? std::move(local.key) : std::move(*key);
+  pool_options.local = std::move(local.channel);
+  pool_options.tls = options.replica_tls;
+  pool_options.policy = options.policy;
+  auto started = ReplicaPool::start(std::move(pool_options), options.limits, metrics);
+  if (!started) return tl::unexpected(std::move(started.error()));
+  pool = std::move(*started);
+  make_links();
+  return {};
+}
+
+void Gateway::Parts::make_links() {
+  links.resize(io.size());
+  for (std::size_t i = 0; i < io.size(); ++i)
+    links[i] = std::make_unique<ReplicaLinks>(*pool, io[i].context(), options.limits);
+}
+
+// Each on its own thread, where its streams live.
+void Gateway::Parts::drop_links() noexcept {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    std::promise<void> dropped;
+    asio::post(io[i].context(), [&] {
+      links[i].reset();
+      dropped.set_value();
+    });
+    dropped.get_future().wait();
+  }
+}
+
+Result<void> Gateway::Parts::listen() {
+  endpoints.emplace(*pool, rates, metrics, options.limits);
+  router.emplace(
+      Router::Surroundings{.completion = {*pool, rates, gateway_metrics, options.limits, clock},
+                           .endpoints = *endpoints,
+                           .keys = *keys,
+                           .cors = cors,
+                           .access_log = *access_log,
+                           .links_of = [this](const IoThread& thread) -> ReplicaLinks& {
+                             return *links[thread.index()];
+                           }});
+  HttpServerOptions server_options;
+  server_options.listen = options.listen;
+  server_options.tls = {options.tls_certificate, options.tls_key, options.tls_client_ca};
+  auto started =
+      HttpServer::start(server_options, options.limits, metrics, io,
+                        [this](HttpRequest& request, Responder& responder, IoThread& thread) {
+                          return router->answer(request, responder, thread);
+                        });
+  if (!started) return tl::unexpected(std::move(started.error()));
+  server = std::move(*started);
+  return {};
+}
+
+Gateway::Gateway(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+Gateway::~Gateway() = default;
+
+Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, Local local) {
+  auto keys = load_keys(options.api_keys);
+  if (!keys) return tl::unexpected(std::move(keys.error()));
+  auto parts = std::make_unique<Parts>(std::move(options), std::move(*keys));
+  if (auto served = parts->serve_metrics(); !served)
+    return tl::unexpected(std::move(served.error()));
+  if (auto connected = parts->connect(std::move(local)); !connected)
+    return tl::unexpected(std::move(connected.error()));
+  if (auto listening = parts->listen(); !listening)
+    return tl::unexpected(std::move(listening.error()));
+  return std::unique_ptr<Gateway>(new Gateway(std::move(parts)));
+}
+
+std::string Gateway::address() const { return parts_->server->address(); }
+std::string Gateway::metrics_address() const { return parts_->metrics_address; }
+
+bool Gateway::wait_ready(std::chrono::milliseconds most) noexcept {
+  return parts_->pool->wait_ready(parts_->clock.now() + most);
+}
+
+void Gateway::begin_drain() noexcept {
+  parts_->router->drain();
+  parts_->server->drain();
+}
+
+void Gateway::cut() noexcept { parts_->server->cut(); }
+bool Gateway::wait_drained() noexcept { return parts_->server->wait_drained(); }
+
+}  // namespace sluice
