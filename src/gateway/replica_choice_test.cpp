@@ -23,7 +23,7 @@ struct World {
     ReplicaFacts one;
     one.id = ReplicaId{static_cast<std::uint32_t>(facts.size() + 1)};
     one.name = name;
-    one.models = {{.name = "m", .aliases = {"local"}}};
+    one.models = std::vector<ModelEntry>{{.name = "m", .aliases = {"local"}}};
     facts.push_back(one);
     candidates.push_back({.healthy = true});
     for (std::size_t i = 0; i < facts.size(); ++i) candidates[i].facts = &facts[i];
@@ -169,7 +169,7 @@ TEST(ReplicaChoice, DirectivesDecide) {
 
 TEST(ReplicaChoice, ModelsAreTriedInTheirOrder) {
   World world;
-  world.facts[2].models = {{.name = "better"}};
+  world.facts[2].models = std::vector<ModelEntry>{{.name = "better"}};
   world.routing.models = {"best", "better", "m"};
   EXPECT_EQ(world.chosen(), "c");
   EXPECT_EQ(world.choose()->model, "better");

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "gateway/ejection.h"
 #include "gateway/test_links.h"
 #include "inference.grpc.pb.h"
 

@@ -1,5 +1,6 @@
 #include "gateway/replica_unary.h"
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
