@@ -84,8 +84,7 @@ std::optional<std::vector<std::string>> words_of(const toml::node& value, Kind k
   } else {
     return std::nullopt;
   }
-  // CLI11's word for an empty list; --print-config has a text without letters for it
-  if (kind == Kind::kTexts && (words.empty() || words.front().empty())) words = {"{}"};
+  if (words.empty()) words.emplace_back();  // add_list's word for an empty list
   return words;
 }
 

@@ -42,8 +42,7 @@ class ConfigFileTest : public testing::Test {
     add_boolean(app, "on", values_.on, "help");
     app.add_flag("--wanted", values_.wanted, "help");
     app.add_option("--text,--words", values_.text, "help");
-    app.add_option("--texts", values_.texts, "help")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_list(app, "texts", values_.texts, "TEXT", "help");
     return parse_command_line(app, static_cast<int>(argv.size()), argv.data());
   }
 

@@ -68,6 +68,19 @@ void add_ms(CLI::App& app, const std::string& flag, std::chrono::milliseconds& f
       ->default_str(std::to_string(field.count()));
 }
 
+void add_list(CLI::App& app, const std::string& flag, std::vector<std::string>& field,
+              const std::string& type, const std::string& help) {
+  CLI::Option* const option = app.add_option_function<std::vector<std::string>>(
+      "--" + flag,
+      [&field](std::vector<std::string> given) {
+        std::erase(given, "");
+        field = std::move(given);
+      },
+      help);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name(type);
+  if (!field.empty()) option->default_str(field.front());
+}
+
 void add_named(CLI::App& app, const std::string& flag, const std::vector<std::string>& names,
                std::size_t given, const std::string& help, std::function<void(std::size_t)> set) {
   std::string known;

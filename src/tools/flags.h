@@ -36,6 +36,10 @@ void add_boolean(CLI::App& app, const std::string& flag, bool& field, const std:
 void add_ms(CLI::App& app, const std::string& flag, std::chrono::milliseconds& field,
             const std::string& help);
 
+// A flag that may be given many times; "" is none, for the default's sake. `type`: of each.
+void add_list(CLI::App& app, const std::string& flag, std::vector<std::string>& field,
+              const std::string& type, const std::string& help);
+
 // One of `names`; `set` gets its position.
 void add_named(CLI::App& app, const std::string& flag, const std::vector<std::string>& names,
                std::size_t given, const std::string& help, std::function<void(std::size_t)> set);

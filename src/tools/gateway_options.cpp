@@ -14,13 +14,6 @@
 namespace sluice {
 namespace {
 
-void add_list(CLI::App& app, const char* flag, std::vector<std::string>& field, const char* type,
-              const char* help) {
-  CLI::Option* const option = app.add_option(flag, field, help);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name(type);
-  if (!field.empty()) option->default_str(field.front());  // "[*]" would not be read as a list
-}
-
 void add_file(CLI::App& app, const char* flag, std::string& field, const char* help) {
   app.add_option(flag, field, help)->type_name("FILE");
 }
@@ -53,7 +46,7 @@ bool is_loopback(const std::string& host) noexcept {
 }  // namespace
 
 void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
-  add_list(app, "--replica", options.replicas, "HOST:PORT[;name=NAME][;retain=none]",
+  add_list(app, "replica", options.replicas, "HOST:PORT[;name=NAME][;retain=none]",
            "A replica, or a name for several; may be given many times");
   add_choice(app, "policy", options.policy,
              {{"affinity", PoolPolicy::kAffinity},
@@ -71,9 +64,9 @@ void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
       ->type_name("NAME");
   app.add_flag("--insecure-open", options.insecure_open,
                "Serve on other than loopback addresses without keys");
-  add_list(app, "--trusted-client", options.trusted_clients, "SUBJECT",
+  add_list(app, "trusted-client", options.trusted_clients, "SUBJECT",
            "Holders of this certificate may name the machine that takes a request");
-  add_list(app, "--cors-origin", options.cors_origins, "ORIGIN",
+  add_list(app, "cors-origin", options.cors_origins, "ORIGIN",
            "Pages of this origin may call; *: of any");
   app.add_option("--access-log", options.access_log, "stderr, stdout, off, or a file")
       ->capture_default_str()
