@@ -31,7 +31,7 @@ THIRD_PARTY_HOMES = {
     r"spdlog/": r"base/log\.cpp",
     r"prometheus/": r"base/metrics(_test)?\.cpp",
     r"tl/expected\.hpp": r"base/error\.h",
-    r"llama|ggml|chat\.h|common\.h|mtmd": r"engine/llama_\w+\.(cpp|h)",
+    r"llama|ggml|gguf|chat\.h|common\.h|mtmd": r"engine/llama_\w+\.(cpp|h)",
     r"google/protobuf/": r"gateway/step_wire\.cpp|contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.cpp|tools/\w+\.cpp",
     r"grpc": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|tools/\w+\.cpp",
     r"inference\.(grpc\.)?pb\.h": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|tools/\w+\.cpp",
@@ -46,7 +46,7 @@ THIRD_PARTY_HOMES = {
 # Headers of ours that may include a third party's, and whose.
 HEADERS_WITH_THIRD_PARTY = {
     "base/error.h": r"tl/expected\.hpp",
-    "engine/llama": r"llama|ggml|chat\.h|common\.h",
+    "engine/llama": r"llama|ggml|gguf|chat\.h|common\.h",
     "replica/": r"grpc|inference\.",
     "gateway/": r"boost/",
 }

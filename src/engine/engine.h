@@ -18,6 +18,7 @@ namespace sluice {
 struct EngineInfo {
   std::string kind;                  // "llama" or "scripted"
   std::string model;                 // the model's own name
+  std::string weights;               // the type they are kept in, as "Q8_0"; empty: none
   std::uint32_t context_tokens = 0;  // of one sequence, prompt and answer together
   std::uint32_t vocabulary = 0;
   std::uint32_t embedding_size = 0;  // 0: no embeddings

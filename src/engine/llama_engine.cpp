@@ -17,6 +17,7 @@
 #include "engine/llama_model.h"
 #include "engine/llama_prompt.h"
 #include "engine/llama_template.h"
+#include "engine/llama_weights.h"
 #include "engine/sampler.h"
 #include "engine/sampling_pool.h"
 #include "engine/slot_places.h"
@@ -161,6 +162,7 @@ LlamaEngine::LlamaEngine(const LlamaOptions& options, std::unique_ptr<const Llam
                             model_->end_tokens().end());
   info_.kind = "llama";
   info_.model = model_->name();
+  info_.weights = model_->weights();
   // libllama rounds it up.
   info_.context_tokens = context_of(options, *model_);
   info_.vocabulary = model_->vocabulary();
@@ -329,7 +331,7 @@ llama_context_params context_params(const LlamaOptions& options, const LlamaMode
 Result<std::unique_ptr<Engine>> make_llama_engine(const LlamaOptions& options) {
   if (Result<void> checked = check_options(options); !checked)
     return tl::unexpected(std::move(checked.error()));
-  Result<std::unique_ptr<LlamaModel>> model = LlamaModel::load(options.model_path);
+  Result<std::unique_ptr<LlamaModel>> model = load_weights(options);
   if (!model) return tl::unexpected(std::move(model.error()));
   Result<std::unique_ptr<LlamaTemplate>> chat_template = LlamaTemplate::load(**model);
   if (!chat_template) {

@@ -14,6 +14,10 @@ namespace sluice {
 
 enum class KvType { kF16, kQ8_0 };
 
+// In which type the weights are kept: the file's own; or another, in a copy of the file; or kAuto:
+// another where the file's own is slow on this processor and the copy as good (llama_weights.h).
+enum class Weights { kFile, kAuto, kQ8_0, kQ4_0 };
+
 // The defaults are the fastest that were measured (docs/decisions).
 struct LlamaOptions {
   std::string model_path;
@@ -23,6 +27,8 @@ struct LlamaOptions {
   std::uint32_t max_step_tokens = 512;  // rows in one step
   KvType kv_type = KvType::kQ8_0;
   bool flash_attention = true;  // kQ8_0 needs it
+  Weights weights = Weights::kAuto;
+  std::string weights_folder;  // where the copies are kept; empty: nowhere, so there are none
   // One KV buffer for all slots together, of `context_tokens`: less memory, slower for many
   // sequences without a common prefix.
   bool unified_kv = false;

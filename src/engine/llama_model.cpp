@@ -68,14 +68,15 @@ std::string token_text(const llama_vocab* vocab, Token token, bool with_control)
   return text;
 }
 
-Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const std::string& path) {
+Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const std::string& path,
+                                                     const std::string& known_as) {
   if (Result<void> file = check_file(path); !file) return tl::unexpected(std::move(file.error()));
   route_llama_log();
   const LlamaErrors errors;
   llama_model* const handle = load_weights(path);
   if (handle == nullptr) return invalid(concat("model file ", path, ": ", errors.text()));
 
-  std::unique_ptr<LlamaModel> model(new LlamaModel(handle, path));
+  std::unique_ptr<LlamaModel> model(new LlamaModel(handle, known_as));
   if (model->vocabulary() == 0)
     return invalid(concat("model file ", path, ": it has no vocabulary"));
   if (!llama_model_has_decoder(handle) || llama_model_has_encoder(handle)) {
@@ -85,11 +86,11 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(const std::string& path) {
   return model;
 }
 
-LlamaModel::LlamaModel(llama_model* model, const std::string& path)
+LlamaModel::LlamaModel(llama_model* model, const std::string& known_as)
     : model_(model),
       vocab_(llama_model_get_vocab(model)),
       name_(plain_name(metadata(model, "general.name"))) {
-  if (name_.empty()) name_ = plain_name(std::filesystem::path(path).stem().string());
+  if (name_.empty()) name_ = plain_name(std::filesystem::path(known_as).stem().string());
   read_pieces();
   std::int32_t suppressed = 0;
   const llama_token* const tokens = llama_vocab_get_suppress_tokens(vocab_, &suppressed);
@@ -108,6 +109,11 @@ void LlamaModel::read_pieces() {
     ends_.push_back(static_cast<std::uint32_t>(piece_bytes_.size()));
     if (llama_vocab_is_eog(vocab_, token)) end_tokens_.push_back(token);
   }
+}
+
+std::string LlamaModel::weights() const {
+  const auto type = llama_model_ftype(model_) & ~LLAMA_FTYPE_GUESSED;
+  return llama_ftype_name(static_cast<llama_ftype>(type));
 }
 
 std::uint32_t LlamaModel::trained_context() const noexcept {

@@ -22,7 +22,12 @@ class LlamaModel {
  public:
   // Errors: kNotFound (no such file), kInvalidArgument (not a GGUF file, truncated, or not a model
   // that generates text). The message names the file and says what is wrong.
-  [[nodiscard]] static Result<std::unique_ptr<LlamaModel>> load(const std::string& path);
+  // Where the file has no name for its model, `known_as` gives it.
+  [[nodiscard]] static Result<std::unique_ptr<LlamaModel>> load(const std::string& path,
+                                                                const std::string& known_as);
+  [[nodiscard]] static Result<std::unique_ptr<LlamaModel>> load(const std::string& path) {
+    return load(path, path);
+  }
   ~LlamaModel();
   LlamaModel(const LlamaModel&) = delete;
   LlamaModel& operator=(const LlamaModel&) = delete;
@@ -32,6 +37,8 @@ class LlamaModel {
 
   // general.name of the file, or the file's own name, of characters [A-Za-z0-9._-] only.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // What most of the weights are kept in, as llama.cpp calls it: "Q8_0".
+  [[nodiscard]] std::string weights() const;
   [[nodiscard]] std::uint32_t vocabulary() const noexcept {
     return static_cast<std::uint32_t>(ends_.size());
   }
@@ -54,7 +61,7 @@ class LlamaModel {
   }
 
  private:
-  LlamaModel(llama_model* model, const std::string& path);
+  LlamaModel(llama_model* model, const std::string& known_as);
   void read_pieces();
 
   llama_model* const model_;

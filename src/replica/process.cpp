@@ -42,7 +42,7 @@ double entries_of(const char* folder) noexcept {
 }  // namespace
 
 ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
-                               std::string_view model)
+                               std::string_view model, std::string_view weights)
     : resident_bytes_(metrics.gauge("process_resident_memory_bytes", "Resident memory")),
       open_descriptors_(metrics.gauge("process_open_fds", "Open file descriptors")),
       threads_(metrics.gauge("process_threads", "Threads")),
@@ -52,7 +52,8 @@ ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::
       .gauge("sluice_build_info", "1; the labels say what runs",
              {{"version", std::string(version)},
               {"engine", std::string(engine)},
-              {"model", std::string(model)}})
+              {"model", std::string(model)},
+              {"weights", std::string(weights)}})
       .set(1);
   metrics.gauge("process_start_time_seconds", "When the process started, in seconds since 1970")
       .set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())

@@ -12,7 +12,7 @@ namespace sluice {
 class ProcessMetrics {
  public:
   ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
-                 std::string_view model);
+                 std::string_view model, std::string_view weights);
   void refresh() noexcept;
 
  private:

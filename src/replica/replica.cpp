@@ -118,7 +118,8 @@ class Replica::Parts {
   SystemClock clock;
   Metrics metrics;
   ReplicaMetrics replica_metrics{metrics};
-  ProcessMetrics process{metrics, SLUICE_VERSION, engine->info().kind, engine->info().model};
+  ProcessMetrics process{metrics, SLUICE_VERSION, engine->info().kind, engine->info().model,
+                         engine->info().weights};
   Doorbell doorbell{clock};
   Admission admission{options.limits, clock, doorbell, metrics};
   Delivery delivery;

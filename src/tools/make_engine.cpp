@@ -1,6 +1,8 @@
 #include "tools/make_engine.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "engine/llama_engine.h"
@@ -23,6 +25,22 @@ Result<std::unique_ptr<Engine>> make_scripted(const EngineOptions& options, cons
   return std::make_unique<ScriptedEngine>(std::move(scripted), clock);
 }
 
+#ifdef SLUICE_WITH_LLAMA
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// In the cache that ./run keeps its sources and models in. Empty: there is no such place.
+std::string weights_folder() {
+  if (const std::string cache = variable("SLUICE_CACHE"); !cache.empty()) return cache + "/weights";
+  const std::string user = variable("XDG_CACHE_HOME");
+  if (!user.empty()) return user + "/sluice/weights";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/sluice/weights";
+}
+#endif
+
 }  // namespace
 
 #ifdef SLUICE_WITH_LLAMA
@@ -36,6 +54,8 @@ Result<std::unique_ptr<Engine>> make_real_engine(const EngineOptions& options,
   llama.slots = limits.max_sequences;
   llama.threads = options.threads;
   llama.max_step_tokens = limits.max_step_tokens;
+  llama.weights = options.weights;
+  llama.weights_folder = weights_folder();
   llama.kv_type = options.kv_format == KvFormat::kF16 ? KvType::kF16 : KvType::kQ8_0;
   return make_llama_engine(llama);
 }

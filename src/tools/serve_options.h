@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/llama_engine.h"
 #include "gateway/gateway_options.h"
 #include "replica/replica.h"
 
@@ -23,6 +24,7 @@ struct EngineOptions {
   std::uint32_t context_tokens = 0;  // 0: the engine's own default
   std::uint32_t threads = 0;         // llama; 0: as many as the machine has
   KvFormat kv_format = KvFormat::kQ8_0;
+  Weights weights = Weights::kAuto;  // llama
   std::uint32_t step_ms = 0;  // scripted; 0: no pace
   std::string script;         // scripted: a file; empty: tokens for ever
 };
