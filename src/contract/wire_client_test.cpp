@@ -112,15 +112,15 @@ TEST(WireClient, TextThatProtobufCantHoldIsRefusedByItsField) {
     std::function<void(GenerationRequest&)> spoil;
   };
   const std::vector<Row> rows = {
-      {"model", [](GenerationRequest& r) { r.model = "\xFF"; }},
-      {"session_id", [](GenerationRequest& r) { r.session_id = "\xFF"; }},
-      {"cache.salt", [](GenerationRequest& r) { r.cache.salt = "\xFF"; }},
+      {"model", [](GenerationRequest& r) { r.model.push_back('\xFF'); }},
+      {"session_id", [](GenerationRequest& r) { r.session_id.push_back('\xFF'); }},
+      {"cache.salt", [](GenerationRequest& r) { r.cache.salt.push_back('\xFF'); }},
       {"stop[1]",
        [](GenerationRequest& r) {
          r.stopping.stop = {"a", "\xFF"};
        }},
       {"messages[1].mime_type",
-       [](GenerationRequest& r) { r.prompt.messages[1].parts[0].mime_type = "\xFF"; }},
+       [](GenerationRequest& r) { r.prompt.messages[1].parts[0].mime_type.push_back('\xFF'); }},
   };
   for (const Row& row : rows) {
     GenerationRequest request = with_every_field();

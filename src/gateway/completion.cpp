@@ -71,12 +71,12 @@ Task<void> Completion::run() {
   std::erase_if(request_.routing.models,
                 [&](const std::string& model) { return !allows_model(caller.limits, model); });
   if (request_.routing.models.empty()) {
-    co_return co_await exchange_.answer_error(
-        {{Code::kPermissionDenied, "this key may not use that model"}, "model", ""});
+    co_return co_await exchange_.refuse(Code::kPermissionDenied, "this key may not use that model",
+                                        "model");
   }
   auto reserved = environment_.rates.reserve(caller, most_tokens(request_));
   add_headers(environment_.rates.figures(caller), exchange_.common);
-  if (!reserved) co_return co_await exchange_.answer_error(to_api_error(reserved.error()));
+  if (!reserved) co_return co_await exchange_.answer_error(reserved.error());
   reservation_.emplace(std::move(*reserved));
   for (const std::string& warning : request_.warnings)
     exchange_.common.add("x-gateway-warnings", warning);
@@ -91,16 +91,16 @@ Task<void> Completion::answer() {
   std::optional<Error> failure;
   for (std::uint32_t attempts = 1;; ++attempts) {
     const auto choice = environment_.pool.choose(request_.routing, tried_);
-    if (!choice) co_return co_await fail(failure ? std::move(*failure) : choice.error());
+    if (!choice && !failure) failure = choice.error();
+    if (!choice) co_return co_await fail(*failure);
     tried_.push_back(choice->replica);
     exchange_.record.attempts = attempts;
     exchange_.record.replica = choice->name;
     exchange_.record.routing_reason = routing_reason_text(choice->reason);
-    if (attempts > 1) environment_.metrics.retries.add();
     failure = co_await attempt(*choice);
     if (!failure) co_return;
     const bool again = may_retry(*failure) && attempts < environment_.limits.max_attempts;
-    if (!again) co_return co_await fail(std::move(*failure));
+    if (!again) co_return co_await fail(*failure);
   }
 }
 
@@ -181,13 +181,17 @@ bool Completion::collect(std::optional<Error>& failure) {
   return something;
 }
 
+// Not a coroutine (see Exchange::answer).
+Task<bool> Completion::write(std::string_view bytes) {
+  if (exchange_.responder.committed()) return exchange_.responder.write(bytes);
+  return exchange_.responder.begin(stream_head(), bytes);
+}
+
 Task<bool> Completion::send() {
   shown_ = true;
   last_write_ = environment_.clock.now();
   exchange_.record.bytes_out += out_.size();
-  const bool sent = exchange_.responder.committed()
-                        ? co_await exchange_.responder.write(out_)
-                        : co_await exchange_.responder.begin(stream_head(), out_);
+  const bool sent = co_await write(out_);
   out_.clear();
   gone_ = !sent;
   co_return sent;
@@ -198,9 +202,7 @@ Task<bool> Completion::keep_alive() {
   if (now < comment_due()) co_return true;
   environment_.metrics.keepalives.add();
   last_write_ = now;
-  const bool sent = exchange_.responder.committed()
-                        ? co_await exchange_.responder.write(kComment)
-                        : co_await exchange_.responder.begin(stream_head(), kComment);
+  const bool sent = co_await write(kComment);
   gone_ = !sent;
   co_return sent;
 }
@@ -232,17 +234,17 @@ Task<void> Completion::finish() {
   } else if (exchange_.responder.committed()) {
     sent = co_await exchange_.responder.end(out_);
   } else {
-    sent = co_await exchange_.responder.begin(stream_head(), out_) &&
-           co_await exchange_.responder.end("");
+    sent = co_await write(out_);
+    if (sent) sent = co_await exchange_.responder.end("");
   }
   shown_ = true;
   gone_ = !sent;
 }
 
-Task<void> Completion::fail(Error error) {
-  ApiError shown = to_api_error(std::move(error));
+Task<void> Completion::fail(const Error& error) {
+  ApiError shown = to_api_error(error);
   shown.work_spent = first_token_at_.has_value();
-  if (!exchange_.responder.committed()) co_return co_await exchange_.answer_error(std::move(shown));
+  if (!exchange_.responder.committed()) co_return co_await exchange_.answer_error(shown);
   exchange_.record.failure = shown.error.code;
   exchange_.record.status = 200;
   environment_.metrics.cut.add();

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -56,10 +57,11 @@ class Completion {
   [[nodiscard]] Task<std::optional<Error>> attempt(const ReplicaPool::Choice& choice);
   void start(const ReplicaPool::Choice& choice);
   [[nodiscard]] bool collect(std::optional<Error>& failure);
+  [[nodiscard]] Task<bool> write(std::string_view bytes);
   [[nodiscard]] Task<bool> send();
   [[nodiscard]] Task<bool> keep_alive();
   [[nodiscard]] Task<void> finish();
-  [[nodiscard]] Task<void> fail(Error error);
+  [[nodiscard]] Task<void> fail(const Error& error);
   [[nodiscard]] bool may_retry(const Error& error) const noexcept;
   [[nodiscard]] ResponseHead stream_head() const;
   [[nodiscard]] TimePoint comment_due() const noexcept;

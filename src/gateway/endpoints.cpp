@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kBytesPerToken = 4;
 
-ApiError not_allowed() {
-  return {{Code::kPermissionDenied, "this key may not use that model"}, "model", ""};
+// Not coroutines (see Exchange::answer).
+Task<void> refuse_model(Exchange& exchange) {
+  return exchange.refuse(Code::kPermissionDenied, "this key may not use that model", "model");
 }
 
 CallContext context_of(const Exchange& exchange, RequestTimes times) {
@@ -57,20 +58,20 @@ Task<Result<Answer>> Endpoints::anywhere(Exchange& exchange, const Routing& rout
 
 Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
   auto asked = parse_embedding(exchange.request, limits_, exchange.caller->limits.trusted);
-  if (!asked) co_return co_await exchange.answer_error(std::move(asked.error()));
+  if (!asked) co_return co_await exchange.answer_error(asked.error());
   exchange.record.unknown_fields = asked->unknown_fields;
-  if (!allowed(exchange, asked->routing)) co_return co_await exchange.answer_error(not_allowed());
+  if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
   std::size_t bytes = 0;
   for (const std::string& input : asked->inputs) bytes += input.size();
   auto reserved = rates_.reserve(*exchange.caller, bytes / kBytesPerToken);
   add_headers(rates_.figures(*exchange.caller), exchange.common);
-  if (!reserved) co_return co_await exchange.answer_error(to_api_error(reserved.error()));
+  if (!reserved) co_return co_await exchange.answer_error(reserved.error());
   auto answer = co_await anywhere<EmbedAnswer>(
       exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
         return exchange.links.embed(choice.replica, choice.model, asked->inputs,
                                     context_of(exchange, times));
       });
-  if (!answer) co_return co_await exchange.answer_error(to_api_error(std::move(answer.error())));
+  if (!answer) co_return co_await exchange.answer_error(answer.error());
   reserved->settle(answer->prompt_tokens);
   exchange.record.prompt_tokens = answer->prompt_tokens;
   co_await exchange.answer_json(embeddings_json(*answer, asked->base64));
@@ -78,17 +79,17 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
 
 Task<void> Endpoints::tokenize(Exchange& exchange, RequestTimes times) {
   auto asked = parse_tokenize(exchange.request, limits_, exchange.caller->limits.trusted);
-  if (!asked) co_return co_await exchange.answer_error(std::move(asked.error()));
-  if (!allowed(exchange, asked->routing)) co_return co_await exchange.answer_error(not_allowed());
+  if (!asked) co_return co_await exchange.answer_error(asked.error());
+  if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
   auto reserved = rates_.reserve(*exchange.caller, 0);
   add_headers(rates_.figures(*exchange.caller), exchange.common);
-  if (!reserved) co_return co_await exchange.answer_error(to_api_error(reserved.error()));
+  if (!reserved) co_return co_await exchange.answer_error(reserved.error());
   auto answer = co_await anywhere<TokenCount>(
       exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
         return exchange.links.count_tokens(choice.replica, choice.model, asked->prompt,
                                            context_of(exchange, times));
       });
-  if (!answer) co_return co_await exchange.answer_error(to_api_error(std::move(answer.error())));
+  if (!answer) co_return co_await exchange.answer_error(answer.error());
   reserved->settle(0);
   co_await exchange.answer_json(
       concat("{\"count\":", answer->tokens, ",\"max_model_len\":", answer->context_tokens, "}"));
@@ -99,7 +100,7 @@ Task<void> Endpoints::models(Exchange& exchange) {
   std::erase_if(models, [&](const ModelEntry& model) {
     return !allows_model(exchange.caller->limits, model.name);
   });
-  co_await exchange.answer_json(models_json(models));
+  return exchange.answer_json(models_json(models));
 }
 
 Task<void> Endpoints::model(Exchange& exchange, std::string_view name) {
@@ -109,23 +110,23 @@ Task<void> Endpoints::model(Exchange& exchange, std::string_view name) {
     if (named && allows_model(exchange.caller->limits, model.name))
       co_return co_await exchange.answer_json(model_json(model));
   }
-  co_await exchange.answer_error(
-      {{Code::kNotFound, "no replica serves that model"}, "model", "model_not_found"});
+  co_await exchange.refuse(Code::kNotFound, "no replica serves that model", "model",
+                           "model_not_found");
 }
 
 Task<void> Endpoints::health(Exchange& exchange) {
-  co_await exchange.answer_json("{\"status\":\"ok\"}");
+  return exchange.answer_json("{\"status\":\"ok\"}");
 }
 
 Task<void> Endpoints::ready(Exchange& exchange, bool draining) {
-  if (!draining && pool_.ready()) co_return co_await exchange.answer_json("{\"status\":\"ready\"}");
-  co_await exchange.answer_error(to_api_error(
-      {Code::kUnavailable, draining ? "the gateway is draining" : "no replica takes requests"}));
+  if (!draining && pool_.ready()) return exchange.answer_json("{\"status\":\"ready\"}");
+  return exchange.refuse(Code::kUnavailable,
+                         draining ? "the gateway is draining" : "no replica takes requests");
 }
 
 Task<void> Endpoints::metrics(Exchange& exchange) {
-  co_await exchange.answer(exchange.head(200, "text/plain; version=0.0.4; charset=utf-8"),
-                           metrics_.text());
+  return exchange.answer(exchange.head(200, "text/plain; version=0.0.4; charset=utf-8"),
+                         metrics_.text());
 }
 
 }  // namespace sluice

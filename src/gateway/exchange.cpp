@@ -4,6 +4,18 @@
 
 namespace sluice {
 
+Exchange::Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways,
+                   asio::io_context& thread, const KeyRing& keys)
+    : request(asked),
+      responder(way_back),
+      links(ways),
+      io(thread),
+      identity(identify(asked.headers)),
+      caller(keys.find(bearer_in(asked.headers.value("authorization")))) {
+  record.bytes_in = asked.body.size();
+  common.add("x-request-id", identity.request_id);
+}
+
 Task<void> Exchange::answer(ResponseHead head, std::string body) {
   record.status = head.status;
   record.bytes_out += body.size();
@@ -11,15 +23,22 @@ Task<void> Exchange::answer(ResponseHead head, std::string body) {
   if (!sent) record.status = to_http(Code::kCancelled);
 }
 
-Task<void> Exchange::answer_json(std::string body) {
-  co_await answer(head(200, "application/json"), std::move(body));
+Task<void> Exchange::answer_json(std::string&& body) {
+  return answer(head(200, "application/json"), std::move(body));
 }
 
-Task<void> Exchange::answer_error(ApiError error) {
+Task<void> Exchange::answer_error(const ApiError& error) {
   record.failure = error.error.code;
   ResponseHead made = head_of(error);
   for (const auto& [name, value] : common.fields()) made.headers.add(name, value);
-  co_await answer(std::move(made), to_json(error));
+  return answer(std::move(made), to_json(error));
+}
+
+Task<void> Exchange::answer_error(const Error& error) { return answer_error(to_api_error(error)); }
+
+Task<void> Exchange::refuse(Code code, const char* message, const char* param,
+                            const char* api_code) {
+  return answer_error(api_error(code, message, param, api_code));
 }
 
 }  // namespace sluice

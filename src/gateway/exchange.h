@@ -19,6 +19,9 @@
 namespace sluice {
 
 struct Exchange {
+  Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways, asio::io_context& thread,
+           const KeyRing& keys);
+
   HttpRequest& request;
   Responder& responder;
   ReplicaLinks& links;
@@ -35,10 +38,15 @@ struct Exchange {
     return made;
   }
 
-  // Answers, and notes what the access log will say of it.
+  // Answers, and notes what the access log will say of it. What is given to the last three may go
+  // once they have returned: they are no coroutines, for g++ 12 destroys twice what an awaiting
+  // expression makes for a coroutine's parameters.
   [[nodiscard]] Task<void> answer(ResponseHead head, std::string body);
-  [[nodiscard]] Task<void> answer_json(std::string body);
-  [[nodiscard]] Task<void> answer_error(ApiError error);
+  [[nodiscard]] Task<void> answer_json(std::string&& body);
+  [[nodiscard]] Task<void> answer_error(const ApiError& error);
+  [[nodiscard]] Task<void> answer_error(const Error& error);
+  [[nodiscard]] Task<void> refuse(Code code, const char* message, const char* param = "",
+                                  const char* api_code = "");
 };
 
 }  // namespace sluice

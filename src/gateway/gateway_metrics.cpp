@@ -40,7 +40,6 @@ GatewayMetrics::GatewayMetrics(Metrics& m, const GatewayLimits& limits)
       streaming(m.gauge("sluice_gateway_open_streams", "Of them, streamed answers")),
       refused(m.counter("sluice_gateway_requests_refused_total",
                         "Requests refused by --max-running-requests")),
-      retries(m.counter("sluice_gateway_retries_total", "Attempts on another replica")),
       cut(m.counter("sluice_gateway_streams_cut_total",
                     "Streams that ended with an error after their first byte")),
       keepalives(m.counter("sluice_gateway_keepalives_total", "Comments sent on silent streams")),

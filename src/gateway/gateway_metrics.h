@@ -39,7 +39,6 @@ struct GatewayMetrics {
   Gauge running;    // requests under way
   Gauge streaming;  // of them, streams
   Counter refused;  // beyond --max-running-requests
-  Counter retries;  // attempts on another replica
   Counter cut;      // streams that ended with an error after their first byte
   Counter keepalives;
   Counter unknown_fields;

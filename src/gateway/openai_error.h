@@ -18,14 +18,18 @@ struct ApiError {
   bool work_spent = false;  // the client should not try again by itself
 };
 
+[[nodiscard]] inline ApiError api_error(Code code, std::string message, std::string param = "",
+                                        std::string api_code = "") {
+  return ApiError{Error{code, std::move(message)}, std::move(param), std::move(api_code)};
+}
+
 template <typename T>
 using ApiResult = tl::expected<T, ApiError>;
 
 [[nodiscard]] inline tl::unexpected<ApiError> refuse(Code code, std::string message,
                                                      std::string param = "",
                                                      std::string api_code = "") {
-  return tl::unexpected(
-      ApiError{Error{code, std::move(message)}, std::move(param), std::move(api_code)});
+  return tl::unexpected(api_error(code, std::move(message), std::move(param), std::move(api_code)));
 }
 
 // What a replica or a bound says, in OpenAI's words: the code is found from the error (a prompt

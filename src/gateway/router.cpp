@@ -56,8 +56,28 @@ bool is_json(const HttpHeaders& headers) noexcept {
   return type.empty() || type.starts_with("application/json");
 }
 
-ApiError with_status_hint(Code code, std::string message, std::string api_code) {
-  return {{code, std::move(message)}, "", std::move(api_code)};
+Error too_busy(const GatewayLimits& limits) {
+  return {Code::kUnavailable,
+          concat("the gateway answers ", limits.max_running_requests,
+                 " requests already (--max-running-requests)"),
+          std::chrono::seconds{1}};
+}
+
+// Not coroutines (see Exchange::answer).
+Task<void> refuse_method(Exchange& exchange, const char* method) {
+  ResponseHead head = exchange.head(405, "application/json");
+  head.headers.add("allow", method);
+  return exchange.answer(
+      std::move(head),
+      to_json(api_error(Code::kInvalidArgument, concat("this path takes ", method, " only"), "",
+                        "method_not_allowed")));
+}
+
+Task<void> refuse_media_type(Exchange& exchange) {
+  return exchange.answer(exchange.head(415, "application/json"),
+                         to_json(api_error(Code::kInvalidArgument,
+                                           "the body must be JSON (Content-Type: application/json)",
+                                           "", "unsupported_media_type")));
 }
 
 }  // namespace
@@ -93,16 +113,7 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
     co_return;
   }
   const Match found = match(request.path);
-  Exchange exchange{request,
-                    responder,
-                    around_.links_of(io),
-                    io.context(),
-                    identify(request.headers),
-                    around_.keys.find(bearer_in(request.headers.value("authorization"))),
-                    {},
-                    {}};
-  exchange.record.bytes_in = request.body.size();
-  exchange.common.add("x-request-id", exchange.identity.request_id);
+  Exchange exchange(request, responder, around_.links_of(io), io.context(), around_.keys);
   around_.cors.add_headers(request.headers, exchange.common);
   // However it ends: a client that goes ends it by an exception.
   struct Closing {
@@ -114,11 +125,7 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
   Running running(running_, around_.completion.metrics.running);
   if (running.now() > around_.completion.limits.max_running_requests) {
     around_.completion.metrics.refused.add();
-    Error busy{Code::kUnavailable,
-               concat("the gateway answers ", around_.completion.limits.max_running_requests,
-                      " requests already (--max-running-requests)"),
-               std::chrono::seconds{1}};
-    co_return co_await exchange.answer_error(to_api_error(std::move(busy)));
+    co_return co_await exchange.answer_error(too_busy(around_.completion.limits));
   }
   co_await admit(exchange, found);
 }
@@ -126,37 +133,25 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
 Task<void> Router::admit(Exchange& exchange, const Match& found) {
   const HttpRequest& request = exchange.request;
   if (found.route == Route::kOther) {
-    co_return co_await exchange.answer_error(
-        with_status_hint(Code::kNotFound, "there is no such path here", "unknown_url"));
+    co_return co_await exchange.refuse(Code::kNotFound, "there is no such path here", "",
+                                       "unknown_url");
   }
   const bool method_fits = request.method == found.method ||
                            (request.method == "HEAD" && std::string_view(found.method) == "GET");
-  if (!method_fits) {
-    ResponseHead head = exchange.head(405, "application/json");
-    head.headers.add("allow", found.method);
-    co_return co_await exchange.answer(
-        std::move(head), to_json(with_status_hint(Code::kInvalidArgument,
-                                                  concat("this path takes ", found.method, " only"),
-                                                  "method_not_allowed")));
-  }
+  if (!method_fits) co_return co_await refuse_method(exchange, found.method);
   if (needs_key(found.route) && !exchange.caller) {
-    co_return co_await exchange.answer_error(with_status_hint(
-        Code::kUnauthenticated, "no valid key in the header Authorization: Bearer KEY", ""));
+    co_return co_await exchange.refuse(Code::kUnauthenticated,
+                                       "no valid key in the header Authorization: Bearer KEY");
   }
-  if (has_body(found.route) && !is_json(request.headers)) {
-    co_return co_await exchange.answer(
-        exchange.head(415, "application/json"),
-        to_json(with_status_hint(Code::kInvalidArgument,
-                                 "the body must be JSON (Content-Type: application/json)",
-                                 "unsupported_media_type")));
-  }
+  if (has_body(found.route) && !is_json(request.headers))
+    co_return co_await refuse_media_type(exchange);
   co_await dispatch(exchange, found);
 }
 
 Task<void> Router::dispatch(Exchange& exchange, const Match& found) {
   const GatewayLimits& limits = around_.completion.limits;
   const auto times = times_of(exchange.request, limits);
-  if (!times) co_return co_await exchange.answer_error(to_api_error(times.error()));
+  if (!times) co_return co_await exchange.answer_error(times.error());
   const bool trusted = exchange.caller && exchange.caller->limits.trusted;
   switch (found.route) {
     case Route::kChat:
@@ -188,7 +183,7 @@ Task<void> Router::dispatch(Exchange& exchange, const Match& found) {
 
 Task<void> Router::complete(Exchange& exchange, ApiResult<OpenAiRequest> parsed,
                             RequestTimes times) {
-  if (!parsed) co_return co_await exchange.answer_error(std::move(parsed.error()));
+  if (!parsed) co_return co_await exchange.answer_error(parsed.error());
   exchange.request.body = {};  // what is worth keeping of it is in `parsed`
   GatewayMetrics& metrics = around_.completion.metrics;
   if (parsed->shape.stream) metrics.streaming.add(1);

@@ -4,7 +4,7 @@ import itertools
 import pathlib
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from grpc_tools import protoc
@@ -43,6 +43,23 @@ def replica(shared_replica: Server) -> Iterator[Server]:
     shared_replica.until_idle()
 
 
+@pytest.fixture(scope="session")
+def shared_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("up"), command="up")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def up(shared_up: Server) -> Iterator[Server]:
+    """`sluice up` with the real model: replica and gateway in one process. Each test leaves it idle and alive."""
+    shared_up.until_idle()
+    yield shared_up
+    shared_up.hang_up()
+    assert shared_up.alive(), shared_up.log()
+    shared_up.until_idle()
+
+
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., Server]]:
     """start(*flags): a replica of the test's own."""
@@ -71,5 +88,18 @@ def scripted(start: Callable[..., Server], tmp_path: pathlib.Path) -> Callable[.
             file.write_text(script)
             flags += ["--script", str(file)]
         return start(*flags, *arguments)
+
+    return make
+
+
+@pytest.fixture
+def gateway(start: Callable[..., Server]) -> Callable[..., Server]:
+    """gateway(replica, …, flags=[…]): a gateway of the test's own, which knows that these replicas take requests."""
+
+    def make(*replicas: Server, flags: Sequence[str] = ()) -> Server:
+        named = [word for replica in replicas for word in ("--replica", replica.address)]
+        server = start(*named, *flags, command="gateway")
+        server.until_metric("sluice_gateway_replica_up", lambda up: up == len(replicas))
+        return server
 
     return make

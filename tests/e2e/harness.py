@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -44,7 +45,8 @@ def bytes_field(text: str | bytes) -> str:
 def command_line(command: str, arguments: tuple[str, ...], binary: pathlib.Path = BINARY) -> list[str]:
     """A server's command line, on free ports unless the arguments say otherwise."""
     line = [str(binary), command, *arguments]
-    for flag in ("--listen", "--metrics-listen"):
+    flags = ["--listen", "--metrics-listen"] + (["--grpc-listen"] if command == "up" else [])
+    for flag in flags:
         if flag not in arguments:
             line += [flag, "127.0.0.1:0"]
     return line
@@ -82,7 +84,8 @@ class Server:
         except BaseException:
             self.process.kill()
             raise
-        self.address = self._address(ready, "grpc")
+        self.address = self._address(ready, "grpc") if command != "gateway" else ""
+        self.http = self._address(ready, "http") if command != "replica" else ""
         self.metrics_address = self._address(ready, "metrics")
         self._channels: list[grpc.Channel] = []
 
@@ -116,6 +119,17 @@ class Server:
         import inference_pb2_grpc
 
         return inference_pb2_grpc.ReplicaStub(self.channel(options))
+
+    def openai(self, key: str = "none", **options):
+        """OpenAI's own client of this gateway; it doesn't retry unless told to."""
+        import openai
+
+        return openai.OpenAI(base_url=f"http://{self.http}/v1", api_key=key, **{"max_retries": 0, "timeout": 60, **options})
+
+    def connect(self) -> socket.socket:
+        """A plain connection to the gateway."""
+        host, port = self.http.rsplit(":", 1)
+        return socket.create_connection((host, int(port)), timeout=30)
 
     def metrics_text(self) -> str:
         with urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as answer:

@@ -1,0 +1,210 @@
+"""Replicas that die, drain and come back; clients that go, or don't read: what a gateway makes of it. Scripted engine."""
+
+import concurrent.futures
+import json
+import os
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from harness import until
+
+ENDLESS = 'piece "token "\nloop\n'
+
+
+def body(**fields) -> bytes:
+    return json.dumps({"model": "local", "messages": [{"role": "user", "content": "go"}], **fields}).encode()
+
+
+def post(server, **fields) -> tuple[int, dict, bytes]:
+    request = urllib.request.Request(
+        f"http://{server.http}/v1/chat/completions", body(**fields), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read()
+
+
+def send(server, **fields) -> socket.socket:
+    """A chat on a connection of its own, which nobody reads yet."""
+    connection = server.connect()
+    content = body(**fields)
+    connection.sendall(
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (len(content), content)
+    )
+    return connection
+
+
+def read_until(connection: socket.socket, ending: bytes) -> bytes:
+    read = b""
+    while ending not in read:
+        piece = connection.recv(65536)
+        if not piece:
+            break
+        read += piece
+    return read
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("phase", ["queued", "prefill", "decode"])
+def test_a_client_that_goes_frees_the_slot_at_once(scripted, gateway, phase, stream):
+    script = {"queued": "hang\n", "prefill": 'prefill 3600s\npiece "never"\n', "decode": 'piece "token " 5ms\nloop\n'}[phase]
+    replica = scripted("--max-sequences", "1", script=script)
+    edge = gateway(replica)
+    first = send(edge, stream=stream)
+    replica.until_metric("sluice_running_sequences", lambda running: running == 1)
+    leaving = first
+    if phase == "queued":
+        leaving = send(edge, stream=stream)
+        replica.until_metric("sluice_queued_requests", lambda queued: queued == 1)
+    ended = replica.metric("sluice_requests_ended_total", how="cancelled")
+    leaving.close()
+    replica.until_metric("sluice_requests_ended_total", lambda now: now == ended + 1, how="cancelled", seconds=2)
+    first.close()
+    replica.until_idle()
+    edge.until_metric("sluice_gateway_running_requests", lambda running: running == 0)
+
+
+def test_a_reader_that_stops_parks_its_sequence_and_loses_nothing(scripted, gateway):
+    replica = scripted(script='piece "0123456789abcdef"\nloop\n')
+    edge = gateway(replica)
+    connection = send(edge, stream=True, max_tokens=40_000)
+    replica.until_metric("sluice_parked_sequences", lambda parked: parked == 1)
+    before = (edge.rss(), replica.rss())
+    made = replica.metric("sluice_generated_tokens_total")
+    other = post(edge, max_tokens=5)
+    assert other[0] == 200
+    assert replica.metric("sluice_generated_tokens_total") == made + 5, "the parked one makes nothing meanwhile"
+    assert edge.rss() < before[0] + 4_000_000 and replica.rss() < before[1] + 4_000_000
+    read = read_until(connection, b"data: [DONE]")
+    frames = [line[6:] for line in read.split(b"\n") if line.startswith(b"data: {")]
+    text = "".join(json.loads(frame)["choices"][0]["delta"].get("content", "") for frame in frames)
+    assert text == "0123456789abcdef" * 40_000
+    connection.close()
+
+
+def test_a_killed_replica_costs_only_what_was_under_way(scripted, gateway):
+    replicas = [scripted(script='piece "token " 20ms\nloop\n') for _ in range(2)]
+    edge = gateway(*replicas, flags=["--policy", "round-robin"])
+    streams = [send(edge, stream=True, max_tokens=200) for _ in range(20)]
+    for stream in streams:
+        assert b"token" in read_until(stream, b"token")
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        whole = [pool.submit(post, edge, max_tokens=50) for _ in range(20)]
+        until(lambda: sum(r.metric("sluice_running_sequences") for r in replicas) == 40, "all of them running")
+        os.kill(replicas[0].pid, signal.SIGKILL)
+        replicas[0].process.wait()
+        assert all(answer.result()[0] == 200 for answer in whole), "nothing of these had been sent"
+    ends = [read_until(stream, b"0\r\n\r\n") for stream in streams]
+    done = [end for end in ends if b"data: [DONE]" in end]
+    failed = [end for end in ends if b'data: {"error":' in end]
+    assert len(done) == 10 and len(failed) == 10 and not any(b"[DONE]" in end for end in failed)
+    assert post(edge, max_tokens=2)[0] == 200
+    replicas[0].process.returncode = 0  # its end was ours
+
+
+def test_a_replica_is_taken_back_when_it_returns(scripted, gateway):
+    replica = scripted(script=ENDLESS)
+    edge = gateway(replica, flags=["--eject-time-ms", "100"])
+    os.kill(replica.pid, signal.SIGKILL)
+    replica.process.wait()
+    edge.until_metric("sluice_gateway_replica_up", lambda up: up == 0)
+    status, headers, answer = post(edge, max_tokens=2)
+    assert status == 503 and headers["Retry-After"] and json.loads(answer)["error"]["code"]
+    again = scripted("--listen", replica.address, script=ENDLESS)
+    edge.until_metric("sluice_gateway_replica_up", lambda up: up == 1)
+    until(lambda: post(edge, max_tokens=2)[0] == 200, "answers from the one that returned")
+    replica.process.returncode = 0
+    assert again.alive()
+
+
+def test_a_drained_replica_costs_nobody_anything(scripted, gateway):
+    replicas = [scripted(script='piece "token " 5ms\nloop\n') for _ in range(2)]
+    edge = gateway(*replicas, flags=["--policy", "round-robin"])
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(post, edge, max_tokens=20) for _ in range(100)]
+        until(lambda: replicas[0].metric("sluice_running_sequences") > 0, "work on the first")
+        replicas[0].process.send_signal(signal.SIGTERM)
+        assert all(answer.result()[0] == 200 for answer in answers)
+    assert replicas[0].process.wait(20) == 0
+
+
+def test_a_drained_gateway_finishes_what_runs(scripted, gateway):
+    replica = scripted(script='piece "token " 5ms\nloop\n')
+    edge = gateway(replica)
+    running = send(edge, stream=True, max_tokens=100)
+    read_until(running, b"token")
+    idle = edge.connect()
+    edge.process.send_signal(signal.SIGTERM)
+    assert idle.recv(10) == b"", "an idle connection is closed"
+    assert b"data: [DONE]" in read_until(running, b"data: [DONE]")
+    assert edge.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_an_engine_that_fails_after_five_tokens(scripted, gateway, stream):
+    edge = gateway(scripted(script='piece "a"\n' * 5 + 'fail "broken"\n'))
+    status, headers, answer = post(edge, stream=stream)
+    if stream:
+        assert status == 200 and b'data: {"error":' in answer and b"[DONE]" not in answer and b"data: [DONE]" not in answer
+    else:
+        assert status == 500 and json.loads(answer)["error"]["type"] == "server_error"
+        assert headers["x-should-retry"] == "false"
+
+
+def test_a_full_queue_is_429_with_a_time_to_come_back(scripted, gateway):
+    replica = scripted("--max-sequences", "1", "--max-queued-requests", "1", script="hang\n")
+    edge = gateway(replica)
+    held = [send(edge)]
+    replica.until_metric("sluice_running_sequences", lambda running: running == 1)
+    held.append(send(edge))
+    replica.until_metric("sluice_queued_requests", lambda queued: queued == 1)
+    status, headers, answer = post(edge)
+    assert status == 429 and int(headers["retry-after-ms"]) > 0 and int(headers["Retry-After"]) > 0
+    assert json.loads(answer)["error"]["type"] == "rate_limit_error"
+    for connection in held:
+        connection.close()
+    replica.until_idle()
+
+
+def test_a_silent_stream_gets_its_status_and_comments(scripted, gateway):
+    edge = gateway(scripted(script="hang\n"), flags=["--commit-after-ms", "100", "--sse-keepalive-ms", "100"])
+    connection = send(edge, stream=True)
+    read = read_until(connection, b": keepalive\n")
+    while read.count(b": keepalive\n") < 3:
+        read += connection.recv(4096)
+    assert read.startswith(b"HTTP/1.1 200") and b"id:" not in read.split(b"\r\n\r\n", 1)[1] and b"\n\n" not in read
+    connection.close()
+
+
+def test_a_deadline_is_504_and_ends_the_work(scripted, gateway):
+    replica = scripted(script="hang\n")
+    edge = gateway(replica)
+    request = urllib.request.Request(
+        f"http://{edge.http}/v1/chat/completions", body(), {"Content-Type": "application/json", "X-Request-Timeout": "0.2"}
+    )
+    begin = time.monotonic()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=30)
+    assert refused.value.code == 504 and time.monotonic() - begin < 5
+    replica.until_idle()
+
+
+def test_thousands_of_streams_share_one_replica(scripted, gateway):
+    replica = scripted(script='piece "x"\nhang\n')
+    edge = gateway(replica)
+    edge_before = edge.rss()
+    connections = [send(edge, stream=True) for _ in range(5_000)]
+    edge.until_metric("sluice_gateway_open_streams", lambda streams: streams == 5_000, seconds=60)
+    replica.until_metric("sluice_running_sequences", lambda running: running == 5_000, seconds=60)
+    assert (edge.rss() - edge_before) / 5_000 < 20_000
+    for connection in connections:
+        connection.close()
+    replica.until_idle(30)
+    edge.until_metric("sluice_gateway_running_requests", lambda running: running == 0, seconds=30)
