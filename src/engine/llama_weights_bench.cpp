@@ -23,7 +23,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint32_t kWindow = 256;     // tokens that are looked at together
-constexpr std::size_t kMostTokens = 8192;  // of the text
+constexpr std::size_t kMostTokens = 4096;  // of the text
 
 // A model as it would be served.
 struct Candidate {

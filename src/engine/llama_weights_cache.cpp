@@ -182,8 +182,9 @@ Result<void> WeightsCache::make(const std::string& model, CopyType type,
     fs::remove(fresh, error);
     return made;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  log_info(kComponent, concat("made in ", seconds.count(), " s"));
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - start);
+  log_info(kComponent, concat("made in ", took.count(), " ms"));
   remove_oldest();
   return {};
 }

@@ -108,7 +108,7 @@ TEST_F(WeightsCacheTest, TwoProcessesMakeOneCopy) {
   std::size_t made = 0;
   std::ifstream log(log_file);
   for (std::string line; std::getline(log, line);)
-    made += line.find("making a copy") != std::string::npos ? 1 : 0;
+    made += line.find("making a copy of ") != std::string::npos ? 1 : 0;
   EXPECT_EQ(made, 1U);
 }
 

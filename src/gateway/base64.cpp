@@ -46,19 +46,22 @@ std::optional<std::string> from_base64(std::string_view text) {
     }
   }
   if (text.size() % 4 == 1) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3 + 2);
-  std::uint32_t bits = 0;
-  std::uint32_t count = 0;
-  for (const char letter : text) {
-    const std::uint8_t value = kValues[static_cast<std::uint8_t>(letter)];
-    if (value == kNoLetter) return std::nullopt;
-    bits = bits << 6 | value;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xFF);
+  const std::size_t last_letters = text.size() % 4;
+  std::string bytes(text.size() / 4 * 3 + (last_letters == 0 ? 0 : last_letters - 1), '\0');
+  std::uint8_t seen = 0;  // all values, one over the other
+  for (std::size_t at = 0, to = 0; at < text.size(); at += 4) {
+    std::uint32_t bits = 0;
+    for (std::size_t i = at; i < at + 4; ++i) {
+      const std::uint8_t value =
+          i < text.size() ? kValues[static_cast<std::uint8_t>(text[i])] : std::uint8_t{0};
+      seen |= value;
+      bits = bits << 6 | value;
+    }
+    for (int shift = 16; shift >= 0 && to < bytes.size(); shift -= 8) {
+      bytes[to++] = static_cast<char>(bits >> shift & 0xFF);
+    }
   }
+  if (seen > kLetters.size() - 1) return std::nullopt;
   return bytes;
 }
 

@@ -161,7 +161,8 @@ Task<void> Http1Session::handle(HttpRequest& request, Http1Responder& responder)
   }
   socket_.unwatch();
   if (gone || socket_.broken()) {
-    if (!cut_ && !responder.complete()) metrics_.clients_gone.add();
+    const bool ours = cut_ || socket_.write_timed_out();
+    if (!ours && !responder.complete()) metrics_.clients_gone.add();
   } else if (failure) {
     log_error("http", "a handler failed; its connection is closed");
   } else if (!responder.committed()) {

@@ -144,6 +144,7 @@ TEST_F(ReplicaLinksTest, AReplicaThatDiesEndsItsStreamsAndIsTakenBack) {
 
     replica = start_replica(clock_, "", address);
     links.wait_until_ready();
+    // Whatever the loop has not heard of the death yet: the next request does not suffer from it.
     const Answer again = links.generate(TestLinks::request(5));
     EXPECT_TRUE(again.end) << again.end.error().message;
     EXPECT_EQ(again.tokens, 5U);

@@ -40,6 +40,9 @@ class ReplicaStreamTest : public testing::Test {
     asio::co_spawn(
         io_, next_arrival(stream_, reader_),
         [this](std::exception_ptr, Arrival arrival) { arrivals_.push_back(std::move(arrival)); });
+    turn();
+  }
+  void turn() {
     io_.poll();
     io_.restart();
   }
@@ -62,8 +65,10 @@ TEST_F(ReplicaStreamTest, AReaderWaitsAndThenTakesAllThatIsThere) {
   EXPECT_TRUE(arrivals_.empty());
   core_->deliver(delta(1));
   core_->deliver(delta(2));
+  turn();
   EXPECT_TRUE(arrivals_.empty());
   core_->wake();
+  turn();
   ASSERT_EQ(arrivals_.size(), 1U);
   EXPECT_EQ(arrivals_[0].deltas.size(), 2U);
   EXPECT_FALSE(arrivals_[0].end);

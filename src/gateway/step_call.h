@@ -60,6 +60,8 @@ class StepCall {
 
   [[nodiscard]] bool idle() const noexcept { return running_.empty(); }
   [[nodiscard]] Duration age() const noexcept { return table_.now() - opened_at_; }
+  // It broke, and `over` is still to come: a request started now would be lost.
+  [[nodiscard]] bool ended() const { return wire_.ended(); }
   // Whether anything has come on it.
   [[nodiscard]] bool served() const noexcept { return served_; }
 

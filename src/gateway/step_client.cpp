@@ -36,7 +36,7 @@ void StepClient::close() {
 bool StepClient::idle() const { return (!call_ || call_->idle()) && retiring_.empty(); }
 
 void StepClient::start(std::shared_ptr<ReplicaStream::Core> core, inference::Start&& start) {
-  if (call_ && call_->age() > kMostAge) {
+  if (call_ && (call_->ended() || call_->age() > kMostAge)) {
     retiring_.push_back(std::move(call_));
     retiring_.back()->retire();
   }

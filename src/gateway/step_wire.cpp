@@ -67,6 +67,11 @@ class StepWire::Reactor final
     asio::post(io_, [self = shared_from_this()] { self->flush(); });
   }
 
+  [[nodiscard]] bool ended() EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return ended_;
+  }
+
   void OnReadDone(bool ok) noexcept override EXCLUDES(mutex_);
   void OnWriteDone(bool ok) noexcept override EXCLUDES(mutex_);
   void OnDone(const grpc::Status& status) noexcept override;
@@ -226,5 +231,7 @@ void StepWire::grant(std::uint64_t id, StreamCredit credit) {
 }
 
 void StepWire::close() { reactor_->close(); }
+
+bool StepWire::ended() const { return reactor_->ended(); }
 
 }  // namespace sluice

@@ -42,6 +42,8 @@ class StepWire {
   void grant(std::uint64_t id, StreamCredit credit);
   // Cancels the call. No more events.
   void close();
+  // The call is over, even if the event has not come yet: what would be sent now is not.
+  [[nodiscard]] bool ended() const;
 
  private:
   class Reactor;

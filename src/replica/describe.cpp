@@ -57,7 +57,7 @@ void describe(const ReplicaContext& replica, inference::DescribeResponse& out) {
   out.set_audio(false);
   out.set_tools(false);
   out.set_structured_output(false);
-  out.set_prefix_cache(false);
+  out.set_prefix_cache(info.keeps_prefixes);
 }
 
 }  // namespace sluice

@@ -26,7 +26,6 @@
 #include "replica/embed_queue.h"
 #include "replica/health.h"
 #include "replica/keeper.h"
-#include "base/listen_address.h"
 #include "replica/preparer.h"
 #include "replica/process.h"
 #include "replica/reflection.h"

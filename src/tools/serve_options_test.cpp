@@ -51,6 +51,12 @@ TEST(ServeOptions, SizesAndDurationsHaveUnits) {
   EXPECT_EQ(limits.park_limit, 1500ms);
 }
 
+TEST(ServeOptions, TheTypeOfTheWeightsHasANameAndADefault) {
+  EXPECT_EQ(parsed({}).engine.weights, Weights::kAuto);
+  EXPECT_EQ(parsed({"--weights", "file"}).engine.weights, Weights::kFile);
+  expect_refused({"--weights", "q9"}, "--weights");
+}
+
 TEST(ServeOptions, AFlagBeatsTheFileAndItsLastUseItsFirst) {
   const TestFolder folder;
   const std::string file =
@@ -66,9 +72,10 @@ TEST(ServeOptions, AFlagBeatsTheFileAndItsLastUseItsFirst) {
 TEST(ServeOptions, AFileThatCantBeReadOrHasAnUnknownKeyIsRefused) {
   const TestFolder folder;
   expect_refused({"--config", folder.file("none.toml")}, "none.toml");
-  expect_refused({"--config", folder.write("config.toml", "max-sequence = 3\n")}, "max-sequence");
-  expect_refused({"--config", folder.write("config.toml", "max-sequences = \"many\"\n")},
-                 "--max-sequences");
+  expect_refused({"--config", folder.write("config.toml", "max-sequence = 3\n")},
+                 "config.toml:1: no flag of a file is named --max-sequence");
+  expect_refused({"--config", folder.write("config.toml", "\nmax-sequences = \"many\"\n")},
+                 "config.toml:2: max-sequences is a number");
 }
 
 TEST(ServeOptions, AValueOutOfRangeNamesItsFlag) {
