@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 namespace grpc {
 class Channel;
@@ -29,5 +30,9 @@ int generate(const Load& load);
 // until standard input closes.
 int hold_attach(const Load& load);
 int hold_generate(const Load& load);
+// Sends `questions` requests of one token one after the other, over gRPC or to a gateway; prints
+// the median and the 99th percentile of the time that each takes.
+int first_grpc(const Load& load);
+int first_http(const std::string& address, int rounds);
 
 }  // namespace bench

@@ -106,8 +106,10 @@ bool ScriptedEngine::play(Player& player, const Work& work, const AbortCheck& ab
   Sampled& sampled = result.sampled.emplace_back();
   if (options_.script.prefill.count() > 0 && !player.ready)
     player.ready = clock_.now() + options_.script.prefill;
-  if (player.next < steps.size() && steps[player.next].kind == ScriptStep::Kind::kLoop)
+  if (player.next < steps.size() && steps[player.next].kind == ScriptStep::Kind::kLoop) {
     player.next = 0;
+    player.ready = clock_.now() + steps.front().delay;
+  }
   if (player.ready && clock_.now() < *player.ready) {
     sampled.kind = Sampled::Kind::kPending;
     return true;

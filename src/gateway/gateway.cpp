@@ -154,12 +154,12 @@ void Gateway::Parts::make_links() {
 // Each on its own thread, where its streams live.
 void Gateway::Parts::drop_links() noexcept {
   for (std::size_t i = 0; i < links.size(); ++i) {
-    std::promise<void> dropped;
-    asio::post(io[i].context(), [&] {
+    auto dropped = std::make_shared<std::promise<void>>();
+    asio::post(io[i].context(), [this, i, dropped] {
       links[i].reset();
-      dropped.set_value();
+      dropped->set_value();
     });
-    dropped.get_future().wait();
+    dropped->get_future().wait();
   }
 }
 

@@ -8,6 +8,7 @@
 #include "gateway/replica_directory.h"
 #include "gateway/replica_pool.h"
 #include "gateway/replica_table.h"
+#include "gateway/replica_threads.h"
 #include "gateway/step_client.h"
 
 namespace sluice {
@@ -16,6 +17,7 @@ struct ReplicaPool::State {
   State(PoolOptions options, ReplicaAccess access, std::vector<ReplicaSpec> specs,
         const GatewayLimits& limits, Metrics& metrics);
 
+  ReplicaThreads threads;  // first: the others' calls end on them
   SystemClock clock;
   ReplicaTable table;
   LinkMetrics links;
