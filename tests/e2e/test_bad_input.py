@@ -67,12 +67,9 @@ CASES = {
     "a tool": (chat("hi", tools=[pb.Tool(name="f")]), UNIMPLEMENTED, ["tools"]),
     "a tool choice": (chat("hi", tool_choice=pb.ToolChoice(name="f")), UNIMPLEMENTED, ["tool_choice"]),
     "a JSON schema": (chat("hi", response_format=pb.ResponseFormat(json_schema="{}")), UNIMPLEMENTED, ["response_format"]),
-    "cache hints": (chat("hi", cache=pb.CacheHints(no_cache=True)), UNIMPLEMENTED, ["cache"]),
+    "an endless cache salt": (chat("hi", cache=pb.CacheHints(salt="s" * 2000)), INVALID, ["salt"]),
     "echo": (chat("hi", echo=True), UNIMPLEMENTED, ["echo"]),
     "a participant's name": (conversation(said(content=b"hi", name="Ann")), UNIMPLEMENTED, ["name"]),
-    "a cache breakpoint": (
-        conversation(said(parts=[pb.Part(content=b"hi", cache_breakpoint=True)])), UNIMPLEMENTED, ["cache_breakpoint"],
-    ),
 }  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def test_n_choices_are_told_apart_and_each_has_its_end(replica):
 
 
 def test_logprobs_are_probabilities_and_the_greedy_token_is_the_likeliest(replica):
-    answer = generate(replica, chat("Name the capital city of France.", temperature=0, top_logprobs=3, max_tokens=10, ignore_eos=True))
+    answer = generate(replica, chat(COUNT, temperature=0, top_logprobs=3, max_tokens=10))
     assert len(answer.logprobs) == 10
     assert b"".join(one.piece for one in answer.logprobs).startswith(answer.text)
     for one in answer.logprobs:

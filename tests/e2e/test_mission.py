@@ -86,4 +86,5 @@ def test_ghz_runs_its_ten_thousand_calls_without_an_error(scripted):
 
 
 def test_ghz_runs_against_the_real_model_without_an_error(replica):
-    assert ghz(replica.address, 100, 100)["statusCodeDistribution"] == {"OK": 100}
+    # ghz gives a call 20 s: no more of them at once than two slow cores answer in that time.
+    assert ghz(replica.address, 16, 32)["statusCodeDistribution"] == {"OK": 32}
