@@ -14,6 +14,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,8 @@ Candidate make_candidate(std::string name, LlamaOptions options, Weights weights
   Candidate candidate{std::move(name), or_exit(load_weights(options)), nullptr};
   llama_context_params params = llama_context_default_params();
   params.n_ctx = params.n_batch = params.n_ubatch = params.n_outputs_max = kWindow;
+  params.n_threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  params.n_threads_batch = params.n_threads;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = params.type_v = kv;
   candidate.context = or_exit(LlamaContext::make(*candidate.model, params));
@@ -90,14 +93,18 @@ void log_probabilities(const Candidate& candidate, int row, std::vector<double>&
 void compare(std::vector<Candidate>& candidates, std::span<const Token> window) {
   for (Candidate& candidate : candidates) compute(candidate, window);
   std::vector<double> reference;
+  std::vector<double> probabilities;
   std::vector<double> other;
   for (std::size_t row = 0; row + 1 < window.size(); ++row) {
     log_probabilities(candidates.front(), static_cast<int>(row), reference);
+    probabilities.resize(reference.size());
+    std::transform(reference.begin(), reference.end(), probabilities.begin(),
+                   [](double logarithm) { return std::exp(logarithm); });
     const auto best = std::max_element(reference.begin(), reference.end()) - reference.begin();
     for (Candidate& candidate : candidates) {
       log_probabilities(candidate, static_cast<int>(row), other);
       for (std::size_t i = 0; i < other.size(); ++i)
-        candidate.divergence += std::exp(reference[i]) * (reference[i] - other[i]);
+        candidate.divergence += probabilities[i] * (reference[i] - other[i]);
       candidate.agreed +=
           std::max_element(other.begin(), other.end()) - other.begin() == best ? 1 : 0;
       candidate.log_loss -= other[static_cast<std::size_t>(window[row + 1])];

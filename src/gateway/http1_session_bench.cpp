@@ -8,9 +8,11 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -24,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/concat.h"
 #include "gateway/listener.h"
 
 namespace sluice {
@@ -38,13 +41,21 @@ constexpr int kRequestConnections = 64;
 const std::string kFrame(180, 'x');  // an SSE frame with one token
 const std::string kRequest = "GET /answer HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n";
 
+// Streams write at the same moments, as a decode step makes them.
+TimePoint next_step() {
+  const auto now = std::chrono::steady_clock::now();
+  return now + kPace - now.time_since_epoch() % kPace;
+}
+
+double thread_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
 double thread_seconds(IoThread& io) {
   std::promise<double> seconds;
-  asio::post(io.context(), [&] {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    seconds.set_value(static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9);
-  });
+  asio::post(io.context(), [&] { seconds.set_value(thread_seconds()); });
   return seconds.get_future().get();
 }
 
@@ -55,7 +66,7 @@ Task<void> handle(HttpRequest& request, Responder& responder, IoThread& io) {
   }
   const bool paced = request.path == "/paced";
   asio::steady_timer timer(io.context());
-  auto next = std::chrono::steady_clock::now();
+  auto next = next_step();
   bool taken = co_await responder.begin({}, kFrame);
   for (int write = 1; taken && write < (paced ? kPacedWrites : kBurstWrites); ++write) {
     if (paced) {
@@ -70,7 +81,7 @@ Task<void> handle(HttpRequest& request, Responder& responder, IoThread& io) {
 // The same without the write, to be subtracted: what waiting costs.
 Task<void> only_wait(IoThread& io, std::atomic<int>& left) {
   asio::steady_timer timer(io.context());
-  auto next = std::chrono::steady_clock::now();
+  auto next = next_step();
   for (int write = 1; write < kPacedWrites; ++write) {
     timer.expires_at(next += kPace);
     co_await timer.async_wait(asio::use_awaitable);
@@ -143,6 +154,42 @@ void measure_streams(HttpServer& server, IoThread& io, const std::string& path, 
               kStreams, spent / all * 1e6, all / wall.count());
 }
 
+// The same bytes at the same moments by bare writev: what no server can go below.
+void measure_floor() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(listener, reinterpret_cast<const sockaddr*>(&address), size);
+  ::listen(listener, kStreams);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  Clients clients(concat("127.0.0.1:", ntohs(address.sin_port)), kStreams);
+  std::vector<int> fds;
+  for (int stream = 0; stream < kStreams; ++stream) {
+    fds.push_back(::accept(listener, nullptr, nullptr));
+    const int on = 1;
+    ::setsockopt(fds.back(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  std::string header = "b4\r\n";
+  std::string frame = kFrame;
+  std::string end = "\r\n";
+  iovec pieces[3] = {{header.data(), header.size()}, {frame.data(), frame.size()}, {end.data(), 2}};
+  std::thread reader([&] { clients.read(kStreams, "0\r\n\r\n", 0); });
+  const double before = thread_seconds();
+  for (int write = 0; write < kPacedWrites; ++write) {
+    std::this_thread::sleep_until(next_step());
+    for (const int fd : fds) static_cast<void>(::writev(fd, pieces, 3));
+  }
+  const double spent = thread_seconds() - before;
+  for (const int fd : fds) static_cast<void>(::send(fd, "0\r\n\r\n", 5, 0));
+  reader.join();
+  for (const int fd : fds) ::close(fd);
+  ::close(listener);
+  std::printf("floor    %d streams: %.2f us of processor time a writev, paced\n", kStreams,
+              spent / kStreams / kPacedWrites * 1e6);
+}
+
 void measure_waiting(IoThread& io) {
   std::atomic<int> left{kStreams};
   const double before = thread_seconds(io);
@@ -183,6 +230,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   measure_waiting(threads[0]);
+  measure_floor();
   measure_streams(**server, threads[0], "/paced", kPacedWrites);
   measure_streams(**server, threads[0], "/burst", kBurstWrites);
   measure_requests(**server, threads[0]);
