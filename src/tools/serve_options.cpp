@@ -90,12 +90,13 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
       ->check(CLI::Range(0, 1024));
   add_choice(app, "kv-type", engine.kv_format, {{"f16", KvFormat::kF16}, {"q8_0", KvFormat::kQ8_0}},
              "How the KV cache is kept");
-  add_choice(app, "weights", engine.weights,
-             {{"file", Weights::kFile},
-              {"auto", Weights::kAuto},
-              {"q8_0", Weights::kQ8_0},
-              {"q4_0", Weights::kQ4_0}},
-             "The type that the model's weights are kept in; auto: a faster one, where it is as good");
+  add_choice(
+      app, "weights", engine.weights,
+      {{"file", Weights::kFile},
+       {"auto", Weights::kAuto},
+       {"q8_0", Weights::kQ8_0},
+       {"q4_0", Weights::kQ4_0}},
+      "The type that the model's weights are kept in; auto: a faster one, where it is as good");
   app.add_option("--step-ms", engine.step_ms,
                  "Scripted: one token for each sequence each so often; 0: as fast as they are read")
       ->capture_default_str();

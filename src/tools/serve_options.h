@@ -25,8 +25,8 @@ struct EngineOptions {
   std::uint32_t threads = 0;         // llama; 0: as many as the machine has
   KvFormat kv_format = KvFormat::kQ8_0;
   Weights weights = Weights::kAuto;  // llama
-  std::uint32_t step_ms = 0;  // scripted; 0: no pace
-  std::string script;         // scripted: a file; empty: tokens for ever
+  std::uint32_t step_ms = 0;         // scripted; 0: no pace
+  std::string script;                // scripted: a file; empty: tokens for ever
 };
 
 struct ServeOptions {
