@@ -14,7 +14,6 @@ import string
 import subprocess
 import sys
 import tempfile
-import time
 
 from process import address_in, cpu_seconds, free_port, metric, rss_bytes, serving, wait_for
 
@@ -100,9 +99,9 @@ def idle_streams(build, row):
             for _ in range(IDLE_STREAMS):
                 streams.append(socket.create_connection((host, int(port))))
                 streams[-1].sendall(head + body)
+                streams[-1].recv(1)
             metrics = address_in(ready, "metrics")
             wait_for(lambda: metric(metrics, "sluice_gateway_open_streams") == IDLE_STREAMS, 60, "open streams")
-            time.sleep(1)
             row(f"{IDLE_STREAMS} open streams", "sluice", (rss_bytes(edge.pid) - empty) / IDLE_STREAMS / 1e3, "kB RSS each")
 
 
