@@ -243,7 +243,7 @@ Task<void> Completion::finish() {
 
 Task<void> Completion::fail(const Error& error) {
   ApiError shown = to_api_error(error);
-  shown.work_spent = first_token_at_.has_value();
+  shown.work_spent = shown.work_spent || first_token_at_.has_value();
   if (!exchange_.responder.committed()) co_return co_await exchange_.answer_error(shown);
   exchange_.record.failure = shown.error.code;
   exchange_.record.status = 200;

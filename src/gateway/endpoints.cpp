@@ -57,7 +57,7 @@ Task<Result<Answer>> Endpoints::anywhere(Exchange& exchange, const Routing& rout
 }
 
 Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
-  auto asked = parse_embedding(exchange.request, limits_, exchange.caller->limits.trusted);
+  auto asked = parse_embedding(exchange.request, limits_, exchange.trusted);
   if (!asked) co_return co_await exchange.answer_error(asked.error());
   exchange.record.unknown_fields = asked->unknown_fields;
   if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
@@ -73,12 +73,18 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
       });
   if (!answer) co_return co_await exchange.answer_error(answer.error());
   reserved->settle(answer->prompt_tokens);
+  const std::size_t size = answer->embeddings.empty() ? 0 : answer->embeddings.front().size();
+  if (asked->dimensions != 0 && asked->dimensions != size) {
+    co_return co_await exchange.refuse(Code::kInvalidArgument,
+                                       "dimensions: this model's vectors have one size only",
+                                       "dimensions", "unsupported_parameter");
+  }
   exchange.record.prompt_tokens = answer->prompt_tokens;
   co_await exchange.answer_json(embeddings_json(*answer, asked->base64));
 }
 
 Task<void> Endpoints::tokenize(Exchange& exchange, RequestTimes times) {
-  auto asked = parse_tokenize(exchange.request, limits_, exchange.caller->limits.trusted);
+  auto asked = parse_tokenize(exchange.request, limits_, exchange.trusted);
   if (!asked) co_return co_await exchange.answer_error(asked.error());
   if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
   auto reserved = rates_.reserve(*exchange.caller, 0);

@@ -28,7 +28,8 @@ struct Exchange {
   asio::io_context& io;
   RequestIdentity identity;
   std::shared_ptr<const ApiKey> caller;
-  HttpHeaders common;  // on every answer
+  bool trusted = false;  // whether the caller may name machines
+  HttpHeaders common;    // on every answer
   AccessRecord record;
 
   // The head of an answer, with the common headers.

@@ -170,6 +170,7 @@ Result<void> Gateway::Parts::listen() {
                            .endpoints = *endpoints,
                            .keys = *keys,
                            .cors = cors,
+                           .trusted_clients = options.trusted_clients,
                            .access_log = *access_log,
                            .links_of = [this](const IoThread& thread) -> ReplicaLinks& {
                              return *links[thread.index()];

@@ -124,6 +124,9 @@ ApiError to_api_error(Error error) {
              error.message.rfind("the queue is full", 0) == 0) {
     api.code = "queue_full";
   }
+  // What no waiting helps against is not to be tried again: more tokens than a key has in a whole
+  // minute.
+  api.work_spent = error.code == Code::kResourceExhausted && !error.retry_after;
   api.error = std::move(error);
   return api;
 }

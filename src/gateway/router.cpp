@@ -1,5 +1,6 @@
 #include "gateway/router.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -107,6 +108,12 @@ Router::Match Router::match(std::string_view path) noexcept {
   return {};
 }
 
+bool Router::is_trusted(const HttpRequest& request) const noexcept {
+  const auto& clients = around_.trusted_clients;
+  return !request.client_identity.empty() &&
+         std::find(clients.begin(), clients.end(), request.client_identity) != clients.end();
+}
+
 Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& io) {
   if (auto preflight = around_.cors.answer_preflight(request)) {
     static_cast<void>(co_await responder.respond(std::move(*preflight), ""));
@@ -114,6 +121,7 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
   }
   const Match found = match(request.path);
   Exchange exchange(request, responder, around_.links_of(io), io.context(), around_.keys);
+  exchange.trusted = (exchange.caller && exchange.caller->limits.trusted) || is_trusted(request);
   around_.cors.add_headers(request.headers, exchange.common);
   // However it ends: a client that goes ends it by an exception.
   struct Closing {
@@ -152,7 +160,7 @@ Task<void> Router::dispatch(Exchange& exchange, const Match& found) {
   const GatewayLimits& limits = around_.completion.limits;
   const auto times = times_of(exchange.request, limits);
   if (!times) co_return co_await exchange.answer_error(times.error());
-  const bool trusted = exchange.caller && exchange.caller->limits.trusted;
+  const bool trusted = exchange.trusted;
   switch (found.route) {
     case Route::kChat:
       co_return co_await complete(exchange, parse_chat(exchange.request, limits, trusted), *times);

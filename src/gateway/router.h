@@ -7,6 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "access/keys.h"
 #include "base/clock.h"
@@ -27,6 +31,7 @@ class Router {
     Endpoints& endpoints;
     const KeyRing& keys;
     const Cors& cors;
+    const std::vector<std::string>& trusted_clients;  // subjects of certificates
     AccessLog& access_log;
     std::function<ReplicaLinks&(const IoThread&)> links_of;
   };
@@ -46,6 +51,7 @@ class Router {
     const char* method = "";    // the one that it takes
   };
   [[nodiscard]] static Match match(std::string_view path) noexcept;
+  [[nodiscard]] bool is_trusted(const HttpRequest& request) const noexcept;
   [[nodiscard]] Task<void> admit(Exchange& exchange, const Match& match);
   [[nodiscard]] Task<void> dispatch(Exchange& exchange, const Match& match);
   [[nodiscard]] Task<void> complete(Exchange& exchange, ApiResult<OpenAiRequest> parsed,

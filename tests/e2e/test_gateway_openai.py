@@ -206,3 +206,9 @@ def test_priorities_and_hints_are_taken_in_every_dialect(up):
 def test_grpc_and_rest_share_one_replica(up):
     described = up.replica_stub().Describe(pb.DescribeRequest())
     assert described.models[0].name in {model.id for model in up.openai().models.list()}
+
+
+def test_another_size_of_vectors_is_refused_by_name(up):
+    with pytest.raises(openai.BadRequestError) as refused:
+        up.openai().embeddings.create(model="local", input="hi", dimensions=7)
+    assert refused.value.param == "dimensions"
