@@ -82,13 +82,18 @@ TEST(OpenAiError, APromptBeyondTheContextHasOpenAisCode) {
 }
 
 TEST(OpenAiError, AFullQueueSaysWhenToComeBack) {
-  ApiError error = api(Code::kResourceExhausted, "the queue is full: 9 requests wait");
+  const ApiError error = to_api_error(
+      Error{Code::kResourceExhausted, "the queue is full: 9 requests wait", milliseconds(1200)});
   EXPECT_EQ(error.code, "queue_full");
-  EXPECT_EQ(header(error, "retry-after"), "");
-  error.error.retry_after = milliseconds(1200);
   EXPECT_EQ(header(error, "retry-after"), "2");
   EXPECT_EQ(header(error, "retry-after-ms"), "1200");
   EXPECT_EQ(header(error, "x-should-retry"), "");
+}
+
+TEST(OpenAiError, WhatNoWaitingHelpsAgainstIsNotTriedAgain) {
+  const ApiError error = api(Code::kResourceExhausted, "more tokens than a minute holds");
+  EXPECT_EQ(header(error, "retry-after"), "");
+  EXPECT_EQ(header(error, "x-should-retry"), "false");
 }
 
 TEST(OpenAiError, ClientsDoNotRepeatWorkThatWasSpentNorWhatIsNotServed) {
