@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the gateway costs, with the scripted engine, beside Envoy's gRPC-JSON transcoder in front of the same replica, in one run.
 
-Usage: bench/gateway.py BUILD_DIR ENVOY      (a release tree, and an envoy binary; needs wrk and protoc in the PATH)
+Usage: bench/gateway.py BUILD_DIR ENVOY      (a release tree, in which sluice and wire_load are built, and an envoy binary; needs wrk and protoc)
 Processor time is that of the gateway's process alone, unless a row says otherwise.
 """
 
@@ -117,10 +117,9 @@ def beside_envoy(build, envoy, name, flags, connections, tokens, seconds, stream
 
 
 def main(build, envoy):
-    rows = []
+    subprocess.run(["ninja", "-C", build, "sluice", "wire_load"], check=True, stdout=subprocess.DEVNULL)
 
     def row(what, who, value, unit):
-        rows.append((what, who, value, unit))
         print(f"| {what} | {who} | {value:.2f} {unit} |", flush=True)
 
     def tokens(name, ours, theirs, replica_us):

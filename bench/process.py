@@ -43,7 +43,7 @@ def serving(command: list[str], ready: str = "ready"):
 
 
 def address_in(line: str, name: str) -> str:
-    """The address that a ready line gives for "grpc" or "metrics"."""
+    """The address that a ready line gives for "grpc", "http" or "metrics"."""
     return re.search(rf"{name}=(\S+)", line)[1]
 
 

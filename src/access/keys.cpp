@@ -13,6 +13,7 @@
 #include "access/hex.h"
 #include "base/concat.h"
 #include "base/log.h"
+#include "base/plain_word.h"
 
 namespace sluice {
 namespace {
@@ -33,13 +34,7 @@ std::optional<Sha256> parse_hash(std::string_view text) {
   return hash;
 }
 
-bool is_name(std::string_view text) noexcept {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), allowed);
-}
+bool is_name(std::string_view text) noexcept { return is_plain_word(text, 64); }
 
 // What follows the name.
 Result<void> parse_fields(std::istringstream& fields, ApiKey& key) {
@@ -104,6 +99,7 @@ KeyRing::KeyRing()
 KeyRing::~KeyRing() = default;
 
 Result<std::unique_ptr<KeyRing>> KeyRing::load(const std::string& path) {
+  if (path.empty()) return std::make_unique<KeyRing>();
   auto content = read(path);
   if (!content) return tl::unexpected(std::move(content.error()));
   auto ring = std::make_unique<KeyRing>();

@@ -50,7 +50,8 @@ class KeyRing {
   KeyRing(const KeyRing&) = delete;
   KeyRing& operator=(const KeyRing&) = delete;
 
-  // Errors: kNotFound, kInvalidArgument; they name the file and --api-keys.
+  // An empty path: as without a file. Errors: kNotFound, kInvalidArgument; they name the file and
+  // --api-keys.
   [[nodiscard]] static Result<std::unique_ptr<KeyRing>> load(const std::string& path);
 
   // Whether a call needs a key at all.

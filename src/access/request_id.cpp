@@ -1,17 +1,11 @@
 #include "access/request_id.h"
 
-#include <algorithm>
-
 #include "access/hex.h"
+#include "base/plain_word.h"
 
 namespace sluice {
 
-bool is_request_id(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-}
+bool is_request_id(std::string_view text) noexcept { return is_plain_word(text, 128); }
 
 std::string new_request_id() { return random_hex(16); }
 

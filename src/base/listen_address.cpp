@@ -32,32 +32,35 @@ int try_bind(const addrinfo& address) noexcept {
 
 }  // namespace
 
-std::string ListenAddress::text() const {
-  const bool v6 = host.find(':') != std::string::npos;
+std::string host_port(std::string_view host, int port) {
+  const bool v6 = host.find(':') != std::string_view::npos;
   return v6 ? concat('[', host, "]:", port) : concat(host, ':', port);
 }
 
-Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view flag) {
-  const auto malformed = [&] {
-    return invalid(concat(
-        flag, " is HOST:PORT (with brackets around an IPv6 address), PORT 0 to 65535, not \"", text,
-        '"'));
-  };
+std::string ListenAddress::text() const { return host_port(host, port); }
+
+std::optional<ListenAddress> parse_host_port(std::string_view text) {
+  constexpr int kMaxPort = 65'535;
   const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return malformed();
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
   std::string_view host = text.substr(0, colon);
-  const std::string_view port_text = text.substr(colon + 1);
+  const std::string_view port = text.substr(colon + 1);
   const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (brackets) host = host.substr(1, host.size() - 2);
-  if (!brackets && host.find(':') != std::string_view::npos) return malformed();
+  if (!brackets && host.find(':') != std::string_view::npos) return std::nullopt;
 
   ListenAddress address{std::string(host), 0};
-  const auto [end, error] =
-      std::from_chars(port_text.data(), port_text.data() + port_text.size(), address.port);
-  const bool whole =
-      error == std::errc{} && end == port_text.data() + port_text.size() && !port_text.empty();
-  if (!whole || address.port < 0 || address.port > 65'535) return malformed();
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  const bool whole = error == std::errc{} && end == port.data() + port.size();
+  if (!whole || address.port < 0 || address.port > kMaxPort) return std::nullopt;
   return address;
+}
+
+Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view flag) {
+  if (auto address = parse_host_port(text)) return std::move(*address);
+  return invalid(
+      concat(flag, " is HOST:PORT (with brackets around an IPv6 address), PORT 0 to 65535, not \"",
+             text, '"'));
 }
 
 Result<void> check_can_listen(const ListenAddress& address, std::string_view flag) {

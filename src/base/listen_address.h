@@ -3,6 +3,7 @@
 // Thread: any (values).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,12 @@ struct ListenAddress {
   // HOST:PORT, with brackets around an IPv6 address.
   [[nodiscard]] std::string text() const;
 };
+
+// HOST:PORT, with brackets around an IPv6 address.
+[[nodiscard]] std::string host_port(std::string_view host, int port);
+
+// Nothing if it is not HOST:PORT, PORT 0 to 65535.
+[[nodiscard]] std::optional<ListenAddress> parse_host_port(std::string_view text);
 
 // Errors name `flag`.
 [[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text,

@@ -9,8 +9,10 @@
 
 #include <exception>
 #include <map>
+#include <string_view>
 
 #include "base/concat.h"
+#include "base/listen_address.h"
 
 namespace sluice {
 
@@ -66,6 +68,19 @@ Result<int> Metrics::serve(const std::string& address) try {
 } catch (const std::exception&) {
   return fail(Code::kUnavailable, concat("can't serve metrics at ", address,
                                          " (--metrics-listen): in use, or not an address"));
+}
+
+Result<std::string> serve_metrics(Metrics& metrics, const std::string& listen) {
+  constexpr std::string_view kFlag = "--metrics-listen";
+  if (listen == "off") return listen;
+  auto address = parse_listen_address(listen, kFlag);
+  if (!address) return tl::unexpected(std::move(address.error()));
+  if (auto can = check_can_listen(*address, kFlag); !can)
+    return tl::unexpected(std::move(can.error()));
+  const auto port = metrics.serve(address->text());
+  if (!port) return tl::unexpected(port.error());
+  address->port = *port;
+  return address->text();
 }
 
 std::vector<double> Metrics::seconds_bounds() {

@@ -82,4 +82,8 @@ class Metrics {
   std::unique_ptr<Exposition> exposition_;
 };
 
+// Serves them as the flag --metrics-listen says: at HOST:PORT, which comes back with the port that
+// it has, or, for "off", nowhere. Errors name the flag.
+[[nodiscard]] Result<std::string> serve_metrics(Metrics& metrics, const std::string& listen);
+
 }  // namespace sluice

@@ -19,9 +19,6 @@ constexpr float kMaxPenalty = 2.0F;
 constexpr float kMaxRepetitionPenalty = 10.0F;
 constexpr float kMaxLogitBias = 100.0F;
 constexpr std::int32_t kMaxTopLogprobs = 20;
-constexpr std::int32_t kMaxPriority = 100;
-constexpr std::size_t kMaxSessionIdBytes = 256;
-constexpr std::size_t kMaxCacheSaltBytes = 1024;
 
 // A range that NaN and the infinities are never in.
 struct Range {

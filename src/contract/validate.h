@@ -3,6 +3,8 @@
 // value's allowed range and, for a limit, the flag. Thread: any.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
@@ -10,6 +12,12 @@
 #include "contract/limits.h"
 
 namespace sluice {
+
+// Ranges of the contract's own, the same for every server, that a gateway holds its clients to as
+// well.
+inline constexpr std::int32_t kMaxPriority = 100;
+inline constexpr std::size_t kMaxSessionIdBytes = 256;
+inline constexpr std::size_t kMaxCacheSaltBytes = 1024;
 
 // What a request is held against.
 struct ServedModel {

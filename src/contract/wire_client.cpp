@@ -15,20 +15,6 @@
 namespace sluice {
 namespace {
 
-const char* role_name(Role role) noexcept {
-  switch (role) {
-    case Role::kSystem:
-      return "system";
-    case Role::kUser:
-      return "user";
-    case Role::kAssistant:
-      return "assistant";
-    case Role::kTool:
-      return "tool";
-  }
-  return "user";
-}
-
 Result<void> check_text(std::string_view text, std::string_view field) {
   const auto at = find_invalid_utf8(text);
   if (!at) return {};
@@ -157,6 +143,20 @@ Code code_from_number(int number) noexcept {
 }
 
 }  // namespace
+
+const char* role_name(Role role) noexcept {
+  switch (role) {
+    case Role::kSystem:
+      return "system";
+    case Role::kUser:
+      return "user";
+    case Role::kAssistant:
+      return "assistant";
+    case Role::kTool:
+      return "tool";
+  }
+  return "user";
+}
 
 Result<void> to_wire(const GenerationRequest& request, inference::GenerateRequest& out) {
   if (auto text = check_text(request.model, "model"); !text) return text;

@@ -23,6 +23,9 @@ class Status;
 
 namespace sluice {
 
+// As Message.role in the contract has it.
+[[nodiscard]] const char* role_name(Role role) noexcept;
+
 // Both append to an empty `out`. Errors: kInvalidArgument (text that is not UTF-8 in a field that
 // protobuf holds as text: the replica could not read the whole message, and other requests may
 // be in it).

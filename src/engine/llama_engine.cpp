@@ -197,12 +197,12 @@ void LlamaEngine::lay_out(const Batch& batch) {
   for (const std::size_t i : order_) {
     const Work& work = batch.work[i];
     CHECK(!work.tokens.empty(), "work has at least one row");
+    const std::int32_t place = places_.place_of(work.slot);
     std::int32_t row = 0;
     for (std::size_t token = 0; token < work.tokens.size(); ++token) {
       const bool last = token + 1 == work.tokens.size();
       const auto position = work.first_position + static_cast<std::int32_t>(token);
-      row =
-          rows_.add(work.tokens[token], position, places_.place_of(work.slot), last && work.sample);
+      row = rows_.add(work.tokens[token], position, place, last && work.sample);
     }
     if (work.sample) wanted_.push_back({row, i, &work, {}});
   }

@@ -47,7 +47,6 @@ class CpuFeatures {
 
 // Nothing where there is no copy, or none that can be used.
 std::unique_ptr<LlamaModel> load_copy(const LlamaOptions& options, CopyType type) {
-  if (options.weights_folder.empty()) return nullptr;
   const WeightsCache cache(options.weights_folder, options.threads);
   // A copy that was found broken is made again, once.
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -119,7 +118,8 @@ std::optional<CopyType> choose_copy(Weights choice, const WeightsFile& file,
 }
 
 Result<std::unique_ptr<LlamaModel>> load_weights(const LlamaOptions& options) {
-  if (const std::optional<WeightsFile> file = read_weights(options.model_path)) {
+  const bool copies = options.weights != Weights::kFile && !options.weights_folder.empty();
+  if (const auto file = copies ? read_weights(options.model_path) : std::nullopt) {
     if (const auto type = choose_copy(options.weights, *file, matrix_kernels())) {
       if (auto model = load_copy(options, *type)) return model;
     }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "base/fnv1a.h"
 #include "base/log.h"
 #include "engine/llama_log.h"
 
@@ -31,25 +32,11 @@ constexpr std::size_t kMostBufferBytes = std::size_t{256} << 20;  // of llama.cp
 
 std::string reason(int error) { return std::error_code(error, std::generic_category()).message(); }
 
-// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv
-class Fnv1a {
- public:
-  void add(std::string_view bytes) noexcept {
-    for (const char byte : bytes) {
-      hash_ ^= static_cast<unsigned char>(byte);
-      hash_ *= 0x100000001b3ULL;
-    }
-  }
-  void add_number(std::int64_t number) { add(concat(number, ';')); }
-  [[nodiscard]] std::string hex() const {
-    std::array<char, 17> text{};
-    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash_));
-    return text.data();
-  }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
+std::string in_hex(const Fnv1a& hash) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.value()));
+  return text.data();
+}
 
 // What tells this file from what it was before it changed, without reading all of it.
 Result<std::string> identity(const std::string& model) {
@@ -57,9 +44,9 @@ Result<std::string> identity(const std::string& model) {
   std::ifstream file(model, std::ios::binary);
   if (!file || stat(model.c_str(), &status) != 0) return invalid("the file can't be read");
   Fnv1a hash;
-  hash.add_number(status.st_size);
-  hash.add_number(status.st_mtim.tv_sec);
-  hash.add_number(status.st_mtim.tv_nsec);
+  hash.add(concat(status.st_size, ';'));
+  hash.add(concat(status.st_mtim.tv_sec, ';'));
+  hash.add(concat(status.st_mtim.tv_nsec, ';'));
   std::string bytes(std::min(kEndBytes, static_cast<std::size_t>(status.st_size)), '\0');
   const auto length = static_cast<std::streamsize>(bytes.size());
   file.read(bytes.data(), length);
@@ -69,7 +56,7 @@ Result<std::string> identity(const std::string& model) {
   hash.add(bytes);
   if (!file) return invalid("the file can't be read");
   hash.add(llama_version());
-  return hash.hex();
+  return in_hex(hash);
 }
 
 // The folder's lock, as long as it lives; the system releases it when a process dies.

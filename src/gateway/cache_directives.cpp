@@ -7,12 +7,12 @@
 #include <system_error>
 
 #include "base/concat.h"
+#include "contract/validate.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::uint32_t kDay = 86'400;
-constexpr std::size_t kMaxSaltBytes = 1024;
 
 // "5m", "1h", "12h", "90s", "90"; at most a day. Nothing if it is none of that.
 std::optional<std::uint32_t> seconds_of(std::string_view text) noexcept {
@@ -116,8 +116,8 @@ CacheHints read_cache_hints(Fields& fields, const HttpHeaders& headers, const Ca
   hints.no_cache |= !cache_prompt;
   fields.read("cache_salt", hints.salt);
   fields.accept({"n_cache_reuse"});
-  if (hints.salt.size() > kMaxSaltBytes) {
-    fields.fail("cache_salt", concat("must have at most ", kMaxSaltBytes, " bytes"));
+  if (hints.salt.size() > kMaxCacheSaltBytes) {
+    fields.fail("cache_salt", concat("must have at most ", kMaxCacheSaltBytes, " bytes"));
   }
   read_cache_control_header(headers.value("cache-control"), hints);
   return hints;

@@ -35,9 +35,8 @@ void ChatEncoder::text(std::uint32_t index, std::string_view text,
 void ChatEncoder::end_choice(std::uint32_t index, const ChoiceAnswer& choice,
                              std::string& out) const {
   frame_.open(index, out);
-  out += R"(,"delta":{},"finish_reason":")";
-  out += finish_name(choice.finish);
-  out += '"';
+  out += R"(,"delta":{})";
+  append_finish(out, choice.finish);
   frame_.close(out);
 }
 
@@ -50,9 +49,7 @@ void ChatEncoder::whole_choice(ChoiceAnswer& choice, std::string& out) {
   } else {
     out += R"(,"logprobs":null)";
   }
-  out += R"(,"finish_reason":")";
-  out += finish_name(choice.finish);
-  out += '"';
+  append_finish(out, choice.finish);
 }
 
 }  // namespace sluice

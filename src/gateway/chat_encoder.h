@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "gateway/choice_answer.h"
 #include "gateway/chunk_frame.h"

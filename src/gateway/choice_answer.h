@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/generation.h"
@@ -28,6 +29,13 @@ struct ChoiceAnswer {
 // "stop" or "length".
 [[nodiscard]] constexpr std::string_view finish_name(std::optional<FinishReason> reason) noexcept {
   return reason == FinishReason::kLength ? "length" : "stop";
+}
+
+// The member of a choice that says so.
+inline void append_finish(std::string& out, std::optional<FinishReason> reason) {
+  out += R"(,"finish_reason":")";
+  out += finish_name(reason);
+  out += '"';
 }
 
 }  // namespace sluice

@@ -5,14 +5,11 @@
 
 #include "base/concat.h"
 #include "contract/wire.h"
-#include "gateway/routing_text.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kComment = ": keepalive\n";
-// A token of text has about this many bytes: for what a request may take of its key's tokens.
-constexpr std::size_t kBytesPerToken = 4;
 constexpr std::uint64_t kUsualAnswerTokens = 256;  // where the request gives no max_tokens
 
 std::size_t prompt_bytes(const PromptSource& prompt) noexcept {
@@ -30,14 +27,14 @@ std::uint64_t most_tokens(const OpenAiRequest& request) noexcept {
         generation.stopping.max_tokens
             ? static_cast<std::uint64_t>(std::max(*generation.stopping.max_tokens, 0))
             : kUsualAnswerTokens;
-    tokens += prompt_bytes(generation.prompt) / kBytesPerToken +
+    tokens += tokens_in(prompt_bytes(generation.prompt)) +
               answer * static_cast<std::uint64_t>(std::max(generation.n, 1));
   }
   return tokens;
 }
 
-std::int64_t milliseconds_in(Duration duration) noexcept {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+std::chrono::milliseconds milliseconds_in(Duration duration) noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
 double seconds_in(Duration duration) noexcept {
@@ -70,12 +67,8 @@ Task<void> Completion::run() {
   exchange_.record.stream = request_.shape.stream;
   std::erase_if(request_.routing.models,
                 [&](const std::string& model) { return !allows_model(caller.limits, model); });
-  if (request_.routing.models.empty()) {
-    co_return co_await exchange_.refuse(Code::kPermissionDenied, "this key may not use that model",
-                                        "model");
-  }
-  auto reserved = environment_.rates.reserve(caller, most_tokens(request_));
-  add_headers(environment_.rates.figures(caller), exchange_.common);
+  if (request_.routing.models.empty()) co_return co_await exchange_.refuse_model();
+  auto reserved = exchange_.reserve(environment_.rates, most_tokens(request_));
   if (!reserved) co_return co_await exchange_.answer_error(reserved.error());
   reservation_.emplace(std::move(*reserved));
   for (const std::string& warning : request_.warnings)
@@ -94,9 +87,7 @@ Task<void> Completion::answer() {
     if (!choice && !failure) failure = choice.error();
     if (!choice) co_return co_await fail(*failure);
     tried_.push_back(choice->replica);
-    exchange_.record.attempts = attempts;
-    exchange_.record.replica = choice->name;
-    exchange_.record.routing_reason = routing_reason_text(choice->reason);
+    exchange_.note(*choice, attempts);
     failure = co_await attempt(*choice);
     if (!failure) co_return;
     const bool again = may_retry(*failure) && attempts < environment_.limits.max_attempts;
@@ -110,9 +101,8 @@ bool Completion::may_retry(const Error& error) const noexcept {
     case Code::kUnavailable:
     case Code::kResourceExhausted:
     case Code::kInternal:
+    case Code::kDeadlineExceeded:  // of the first token: the whole one is not over yet
       return true;
-    case Code::kDeadlineExceeded:
-      return true;  // of the first token: the whole one is not over yet
     default:
       return false;
   }
@@ -125,8 +115,7 @@ void Completion::start(const ReplicaPool::Choice& choice) {
   unfinished_ = request_.generations.size();
   started_at_ = environment_.clock.now();
   first_token_at_.reset();
-  const CallContext context{times_.deadline, exchange_.identity.request_id,
-                            exchange_.identity.traceparent};
+  const CallContext context = exchange_.call_context(times_.deadline);
   std::uint32_t first_choice = 0;
   for (GenerationRequest& generation : request_.generations) {
     generation.model = choice.model;
@@ -184,7 +173,7 @@ bool Completion::collect(std::optional<Error>& failure) {
 // Not a coroutine (see Exchange::answer).
 Task<bool> Completion::write(std::string_view bytes) {
   if (exchange_.responder.committed()) return exchange_.responder.write(bytes);
-  return exchange_.responder.begin(stream_head(), bytes);
+  return exchange_.responder.begin(answer_head("text/event-stream; charset=utf-8"), bytes);
 }
 
 Task<bool> Completion::send() {
@@ -224,11 +213,8 @@ Task<void> Completion::finish() {
   exchange_.record.status = 200;
   bool sent = false;
   if (!request_.shape.stream) {
-    ResponseHead head = stream_head();
-    head.headers.remove("content-type");
-    head.headers.add("content-type", "application/json");
-    const auto queued =
-        std::chrono::duration_cast<std::chrono::milliseconds>(encoder_->usage().timings.queued);
+    ResponseHead head = answer_head("application/json");
+    const auto queued = milliseconds_in(encoder_->usage().timings.queued);
     head.headers.add("x-queue-ms", std::to_string(queued.count()));
     sent = co_await exchange_.responder.respond(std::move(head), std::move(out_));
   } else if (exchange_.responder.committed()) {
@@ -237,7 +223,6 @@ Task<void> Completion::finish() {
     sent = co_await write(out_);
     if (sent) sent = co_await exchange_.responder.end("");
   }
-  shown_ = true;
   gone_ = !sent;
 }
 
@@ -253,8 +238,8 @@ Task<void> Completion::fail(const Error& error) {
   gone_ = !co_await exchange_.responder.end(out_);
 }
 
-ResponseHead Completion::stream_head() const {
-  ResponseHead head = exchange_.head(200, "text/event-stream; charset=utf-8");
+ResponseHead Completion::answer_head(const char* content_type) const {
+  ResponseHead head = exchange_.head(200, content_type);
   HttpHeaders& headers = head.headers;
   headers.add("cache-control", "no-cache");
   headers.add("x-accel-buffering", "no");
@@ -265,7 +250,7 @@ ResponseHead Completion::stream_head() const {
   if (exchange_.record.attempts > 1) headers.add("x-fallback-reason", "replica-failed");
   const TimePoint now = environment_.clock.now();
   headers.add("openai-processing-ms",
-              std::to_string(milliseconds_in(now - exchange_.request.arrived_at)));
+              std::to_string(milliseconds_in(now - exchange_.request.arrived_at).count()));
   if (exchange_.record.overhead)
     headers.add("x-gateway-overhead-us", std::to_string(exchange_.record.overhead->count()));
   return head;
@@ -275,8 +260,7 @@ void Completion::note_first_token() {
   const TimePoint now = environment_.clock.now();
   first_token_at_ = now;
   const Duration before = started_at_ - exchange_.request.arrived_at;
-  exchange_.record.ttft =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now - exchange_.request.arrived_at);
+  exchange_.record.ttft = milliseconds_in(now - exchange_.request.arrived_at);
   exchange_.record.overhead = std::chrono::duration_cast<std::chrono::microseconds>(before);
   environment_.metrics.ttft_seconds.observe(seconds_in(now - exchange_.request.arrived_at));
   environment_.metrics.overhead_seconds.observe(seconds_in(before));
@@ -289,8 +273,7 @@ void Completion::note_outcome() {
   exchange_.record.prompt_tokens = usage.prompt_tokens;
   exchange_.record.completion_tokens = usage.completion_tokens;
   exchange_.record.cached_tokens = usage.cached_tokens;
-  exchange_.record.queue =
-      std::chrono::duration_cast<std::chrono::milliseconds>(usage.timings.queued);
+  exchange_.record.queue = milliseconds_in(usage.timings.queued);
   environment_.metrics.prompt_tokens.add(usage.prompt_tokens);
   environment_.metrics.completion_tokens.add(usage.completion_tokens);
   environment_.metrics.cached_tokens.add(usage.cached_tokens);

@@ -63,7 +63,7 @@ class Completion {
   [[nodiscard]] Task<void> finish();
   [[nodiscard]] Task<void> fail(const Error& error);
   [[nodiscard]] bool may_retry(const Error& error) const noexcept;
-  [[nodiscard]] ResponseHead stream_head() const;
+  [[nodiscard]] ResponseHead answer_head(const char* content_type) const;
   [[nodiscard]] TimePoint comment_due() const noexcept;
   [[nodiscard]] TimePoint next_event() const noexcept;
   void note_first_token();

@@ -18,12 +18,6 @@ void append_text_member(std::string& out, std::string_view text,
   }
 }
 
-void append_finish(std::string& out, const ChoiceAnswer& choice) {
-  out += R"(,"finish_reason":")";
-  out += finish_name(choice.finish);
-  out += '"';
-}
-
 }  // namespace
 
 void CompletionEncoder::text(std::uint32_t index, std::string_view text,
@@ -39,13 +33,13 @@ void CompletionEncoder::end_choice(std::uint32_t index, const ChoiceAnswer& choi
                                    std::string& out) const {
   frame_.open(index, out);
   out += R"(,"text":"","logprobs":null)";
-  append_finish(out, choice);
+  append_finish(out, choice.finish);
   frame_.close(out);
 }
 
 void CompletionEncoder::whole_choice(ChoiceAnswer& choice, std::string& out) {
   append_text_member(out, choice.text, choice.logprobs, choice.characters);
-  append_finish(out, choice);
+  append_finish(out, choice.finish);
 }
 
 }  // namespace sluice

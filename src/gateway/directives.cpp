@@ -9,6 +9,9 @@
 #include <system_error>
 
 #include "base/concat.h"
+#include "base/fnv1a.h"
+#include "base/plain_word.h"
+#include "contract/validate.h"
 #include "gateway/priority.h"
 
 namespace sluice {
@@ -16,17 +19,12 @@ namespace {
 
 constexpr std::size_t kMaxModels = 8;
 constexpr std::size_t kMaxWarnings = 8;
-constexpr std::size_t kMaxSessionIdBytes = 256;
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kAffinityBytes = 2048;
 
 // A key of the client's as it may stand in a header or an error.
 std::string shown(std::string_view name) {
-  const bool plain =
-      name.size() <= kMaxNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '_' || c == '-' || c == '.';
-      });
+  const bool plain = name.empty() || is_plain_word(name, kMaxNameBytes);
   return plain ? std::string(name) : "(a name that can't be shown)";
 }
 
@@ -123,22 +121,22 @@ void read_session(Fields& fields, const HttpHeaders& headers, Directives& direct
   directives.routing.affinity_is_session = true;
 }
 
-// 64-bit FNV-1a: the same in every gateway of a fleet, and in the next version.
+// The same in every gateway of a fleet, and in the next version.
 class Fingerprint {
  public:
   void add(std::string_view text) noexcept {
-    for (const char c : text.substr(0, kAffinityBytes)) add(c);
-    add('\0');  // nothing runs together with what comes next
+    hash_.add(text.substr(0, kAffinityBytes));
+    hash_.add(std::string_view("\0", 1));  // nothing runs together with what comes next
   }
   [[nodiscard]] std::string text() const {
     std::array<char, 16> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash_, 16).ptr;
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), hash_.value(), 16).ptr;
     return std::string(digits.data(), end);
   }
 
  private:
-  void add(char c) noexcept { hash_ = (hash_ ^ static_cast<std::uint8_t>(c)) * 0x100000001b3; }
-  std::uint64_t hash_ = 0xcbf29ce484222325;
+  Fnv1a hash_;
 };
 
 }  // namespace

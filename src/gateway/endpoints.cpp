@@ -7,21 +7,9 @@
 #include "base/concat.h"
 #include "gateway/openai_request.h"
 #include "gateway/openai_response.h"
-#include "gateway/routing_text.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::size_t kBytesPerToken = 4;
-
-// Not coroutines (see Exchange::answer).
-Task<void> refuse_model(Exchange& exchange) {
-  return exchange.refuse(Code::kPermissionDenied, "this key may not use that model", "model");
-}
-
-CallContext context_of(const Exchange& exchange, RequestTimes times) {
-  return {times.deadline, exchange.identity.request_id, exchange.identity.traceparent};
-}
 
 bool allowed(const Exchange& exchange, const Routing& routing) {
   return std::all_of(routing.models.begin(), routing.models.end(), [&](const std::string& model) {
@@ -39,10 +27,8 @@ Task<Result<Answer>> Endpoints::anywhere(Exchange& exchange, const Routing& rout
     const auto choice = pool_.choose(routing, tried);
     if (!choice) co_return tl::unexpected(failure ? std::move(*failure) : choice.error());
     tried.push_back(choice->replica);
-    exchange.record.attempts = attempts;
-    exchange.record.replica = choice->name;
+    exchange.note(*choice, attempts);
     exchange.record.model = choice->model;
-    exchange.record.routing_reason = routing_reason_text(choice->reason);
     Result<Answer> answer = co_await call(*choice);
     const bool again = !answer && attempts < limits_.max_attempts &&
                        (answer.error().code == Code::kUnavailable ||
@@ -60,16 +46,15 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
   auto asked = parse_embedding(exchange.request, limits_, exchange.trusted);
   if (!asked) co_return co_await exchange.answer_error(asked.error());
   exchange.record.unknown_fields = asked->unknown_fields;
-  if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
+  if (!allowed(exchange, asked->routing)) co_return co_await exchange.refuse_model();
   std::size_t bytes = 0;
   for (const std::string& input : asked->inputs) bytes += input.size();
-  auto reserved = rates_.reserve(*exchange.caller, bytes / kBytesPerToken);
-  add_headers(rates_.figures(*exchange.caller), exchange.common);
+  auto reserved = exchange.reserve(rates_, tokens_in(bytes));
   if (!reserved) co_return co_await exchange.answer_error(reserved.error());
   auto answer = co_await anywhere<EmbedAnswer>(
       exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
         return exchange.links.embed(choice.replica, choice.model, asked->inputs,
-                                    context_of(exchange, times));
+                                    exchange.call_context(times.deadline));
       });
   if (!answer) co_return co_await exchange.answer_error(answer.error());
   reserved->settle(answer->prompt_tokens);
@@ -86,14 +71,13 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
 Task<void> Endpoints::tokenize(Exchange& exchange, RequestTimes times) {
   auto asked = parse_tokenize(exchange.request, limits_, exchange.trusted);
   if (!asked) co_return co_await exchange.answer_error(asked.error());
-  if (!allowed(exchange, asked->routing)) co_return co_await refuse_model(exchange);
-  auto reserved = rates_.reserve(*exchange.caller, 0);
-  add_headers(rates_.figures(*exchange.caller), exchange.common);
+  if (!allowed(exchange, asked->routing)) co_return co_await exchange.refuse_model();
+  auto reserved = exchange.reserve(rates_, 0);
   if (!reserved) co_return co_await exchange.answer_error(reserved.error());
   auto answer = co_await anywhere<TokenCount>(
       exchange, asked->routing, [&](const ReplicaPool::Choice& choice) {
         return exchange.links.count_tokens(choice.replica, choice.model, asked->prompt,
-                                           context_of(exchange, times));
+                                           exchange.call_context(times.deadline));
       });
   if (!answer) co_return co_await exchange.answer_error(answer.error());
   reserved->settle(0);

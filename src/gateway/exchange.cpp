@@ -1,6 +1,7 @@
 #include "gateway/exchange.h"
 
 #include "contract/wire.h"
+#include "gateway/routing_text.h"
 
 namespace sluice {
 
@@ -39,6 +40,22 @@ Task<void> Exchange::answer_error(const Error& error) { return answer_error(to_a
 Task<void> Exchange::refuse(Code code, const char* message, const char* param,
                             const char* api_code) {
   return answer_error(api_error(code, message, param, api_code));
+}
+
+Task<void> Exchange::refuse_model() {
+  return refuse(Code::kPermissionDenied, "this key may not use that model", "model");
+}
+
+Result<RateLimits::Reservation> Exchange::reserve(RateLimits& rates, std::uint64_t tokens) {
+  auto reserved = rates.reserve(*caller, tokens);
+  add_headers(rates.figures(*caller), common);
+  return reserved;
+}
+
+void Exchange::note(const ReplicaPool::Choice& choice, std::uint32_t attempt) {
+  record.attempts = attempt;
+  record.replica = choice.name;
+  record.routing_reason = routing_reason_text(choice.reason);
 }
 
 }  // namespace sluice

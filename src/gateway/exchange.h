@@ -3,6 +3,7 @@
 // task. Thread: its I/O thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +13,9 @@
 #include "gateway/access_log.h"
 #include "gateway/http_message.h"
 #include "gateway/openai_error.h"
+#include "gateway/rate_limits.h"
 #include "gateway/replica_links.h"
+#include "gateway/replica_pool.h"
 #include "gateway/request_identity.h"
 #include "gateway/responder.h"
 
@@ -48,6 +51,15 @@ struct Exchange {
   [[nodiscard]] Task<void> answer_error(const Error& error);
   [[nodiscard]] Task<void> refuse(Code code, const char* message, const char* param = "",
                                   const char* api_code = "");
+  [[nodiscard]] Task<void> refuse_model();
+
+  // What the caller's key may still use, with the figures for every answer.
+  [[nodiscard]] Result<RateLimits::Reservation> reserve(RateLimits& rates, std::uint64_t tokens);
+  // Which replica is asked, and at which attempt.
+  void note(const ReplicaPool::Choice& choice, std::uint32_t attempt);
+  [[nodiscard]] CallContext call_context(TimePoint deadline) const {
+    return {deadline, identity.request_id, identity.traceparent};
+  }
 };
 
 }  // namespace sluice

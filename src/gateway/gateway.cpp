@@ -1,12 +1,12 @@
 #include "gateway/gateway.h"
 
 #include <boost/asio/post.hpp>
-#include <fstream>
 #include <future>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "access/caller_key.h"
 #include "access/keys.h"
 #include "base/clock.h"
 #include "base/concat.h"
@@ -27,21 +27,6 @@ namespace sluice {
 namespace {
 
 constexpr std::chrono::seconds kKeyInterval{1};
-
-Result<std::unique_ptr<KeyRing>> load_keys(const std::string& file) {
-  if (file.empty()) return std::make_unique<KeyRing>();
-  return KeyRing::load(file);
-}
-
-// The first line of the file with this gateway's key at its replicas.
-Result<std::string> read_key(const std::string& file) {
-  std::string key;
-  if (file.empty()) return key;
-  std::ifstream in(file);
-  if (!std::getline(in, key) || key.empty())
-    return fail(Code::kNotFound, concat("--replica-key: ", file, " holds no key"));
-  return key;
-}
 
 // Takes up changes of the key file.
 class KeyWatch {
@@ -92,7 +77,6 @@ class Gateway::Parts {
     drop_links();
   }
 
-  [[nodiscard]] Result<void> serve_metrics();
   [[nodiscard]] Result<void> connect(Local local);
   [[nodiscard]] Result<void> listen();
   void make_links();
@@ -101,7 +85,7 @@ class Gateway::Parts {
   const GatewayOptions options;
   const std::unique_ptr<KeyRing> keys;
   const Cors cors;
-  std::string metrics_address = "off";
+  std::string metrics_address;
 
   SystemClock clock;
   Metrics metrics;
@@ -117,20 +101,12 @@ class Gateway::Parts {
   KeyWatch key_watch{*keys, clock};
 };
 
-Result<void> Gateway::Parts::serve_metrics() {
-  if (options.metrics_listen == "off") return {};
-  auto port = metrics.serve(options.metrics_listen);
-  if (!port) return tl::unexpected(std::move(port.error()));
-  const auto colon = options.metrics_listen.rfind(':');
-  metrics_address = concat(options.metrics_listen.substr(0, colon), ':', *port);
-  return {};
-}
-
 Result<void> Gateway::Parts::connect(Local local) {
   auto log = AccessLog::open(options.access_log, options.access_log_bytes, metrics);
   if (!log) return tl::unexpected(std::move(log.error()));
   access_log.emplace(std::move(*log));
-  auto key = read_key(options.replica_key);
+  Result<std::string> key;
+  if (!options.replica_key.empty()) key = read_caller_key(options.replica_key, "--replica-key");
   if (!key) return tl::unexpected(std::move(key.error()));
   PoolOptions pool_options;
   pool_options.replicas = options.replicas;
@@ -192,11 +168,12 @@ Gateway::Gateway(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts
 Gateway::~Gateway() = default;
 
 Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, Local local) {
-  auto keys = load_keys(options.api_keys);
+  auto keys = KeyRing::load(options.api_keys);
   if (!keys) return tl::unexpected(std::move(keys.error()));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(*keys));
-  if (auto served = parts->serve_metrics(); !served)
-    return tl::unexpected(std::move(served.error()));
+  auto metrics_address = serve_metrics(parts->metrics, parts->options.metrics_listen);
+  if (!metrics_address) return tl::unexpected(std::move(metrics_address.error()));
+  parts->metrics_address = std::move(*metrics_address);
   if (auto connected = parts->connect(std::move(local)); !connected)
     return tl::unexpected(std::move(connected.error()));
   if (auto listening = parts->listen(); !listening)

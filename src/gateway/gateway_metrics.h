@@ -25,7 +25,7 @@ enum class Route {
   kMetrics,
   kOther,
 };
-inline constexpr std::size_t kRoutes = 11;
+inline constexpr std::size_t kRoutes = static_cast<std::size_t>(Route::kOther) + 1;
 
 // The pattern of its path, for logs and labels.
 [[nodiscard]] const char* route_name(Route route) noexcept;

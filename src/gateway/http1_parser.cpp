@@ -1,7 +1,5 @@
 #include "gateway/http1_parser.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <utility>
@@ -19,16 +17,6 @@ using boost::system::error_code;
 
 // A body's declared size is believed up to here; beyond it memory grows as the bytes come.
 constexpr std::size_t kMostReserved = 64 << 10;
-
-bool same_text(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-std::size_t count_of(const HttpHeaders& headers, std::string_view name) {
-  return static_cast<std::size_t>(
-      std::count_if(headers.fields().begin(), headers.fields().end(),
-                    [name](const auto& field) { return same_text(field.first, name); }));
-}
 
 // Whether the head's first line ends in a version that isn't served.
 bool names_another_version(std::string_view head) noexcept {
@@ -92,7 +80,7 @@ bool Http1Parser::done() const noexcept { return checked_ && !refusal_ && fields
 bool Http1Parser::http10() const noexcept { return fields_->version < 11; }
 bool Http1Parser::keep_alive() const noexcept { return fields_->keep_alive(); }
 bool Http1Parser::expects_continue() const noexcept {
-  return !http10() && same_text(fields_->request.headers.value("expect"), "100-continue");
+  return !http10() && same_word(fields_->request.headers.value("expect"), "100-continue");
 }
 HttpRequest& Http1Parser::request() noexcept { return fields_->request; }
 
@@ -166,14 +154,14 @@ void Http1Parser::refuse(const boost::system::error_code& error) {
 // What Beast takes and we don't.
 void Http1Parser::check_head() {
   HttpHeaders& headers = fields_->request.headers;
-  const std::size_t codings = count_of(headers, "transfer-encoding");
-  const std::size_t lengths = count_of(headers, "content-length");
-  const std::size_t hosts = count_of(headers, "host");
+  const std::size_t codings = headers.count("transfer-encoding");
+  const std::size_t lengths = headers.count("content-length");
+  const std::size_t hosts = headers.count("host");
   if (codings > 0 && (lengths > 0 || codings > 1 || http10())) {
     return refuse(
         400, "malformed request: Transfer-Encoding with Content-Length, twice, or in HTTP/1.0");
   }
-  if (codings == 1 && !same_text(headers.value("transfer-encoding"), "chunked")) {
+  if (codings == 1 && !same_word(headers.value("transfer-encoding"), "chunked")) {
     return refuse(501, "the only Transfer-Encoding that is served is chunked");
   }
   if (lengths > 1 || headers.value("content-length").find(',') != std::string_view::npos) {

@@ -3,6 +3,7 @@
 // Thread: any (values).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "base/clock.h"
 
 namespace sluice {
+
+// Whether two texts of HTTP are the same without regard to case.
+[[nodiscard]] bool same_word(std::string_view a, std::string_view b) noexcept;
 
 // Field names are compared without regard to case; the order is kept.
 class HttpHeaders {
@@ -23,6 +27,8 @@ class HttpHeaders {
   // Its value, or "".
   [[nodiscard]] std::string_view value(std::string_view name) const noexcept;
   void remove(std::string_view name) noexcept;
+  // How many fields have that name.
+  [[nodiscard]] std::size_t count(std::string_view name) const noexcept;
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& fields() const noexcept {
     return fields_;
   }

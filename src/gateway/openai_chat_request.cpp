@@ -40,7 +40,7 @@ void refuse_functions(Fields& fields) {
   const bool named = fields.kind("function_call") == FieldKind::kObject;
   const std::string_view call = named ? "function" : fields.text("function_call");
   if (!call.empty() && call != "none" && call != "auto") fields.fail_unsupported("function_call");
-  if (fields.has("functions") && call != "none" && fields.json("functions") != "[]") {
+  if (fields.has_entries("functions") && call != "none") {
     fields.fail_unsupported("functions", "are not served");
   }
 }

@@ -251,6 +251,12 @@ std::vector<Fields> Fields::objects(std::string_view name) {
   return found;
 }
 
+bool Fields::has_entries(std::string_view name) {
+  if (!has(name)) return false;
+  const json::array* const list = find(name)->if_array();
+  return list == nullptr || !list->empty();
+}
+
 std::string Fields::json(std::string_view name) {
   const json::value* value = find(name);
   return value == nullptr ? std::string() : json::serialize(*value);

@@ -35,6 +35,8 @@ class Fields {
 
   [[nodiscard]] FieldKind kind(std::string_view name);
   [[nodiscard]] bool has(std::string_view name) { return kind(name) != FieldKind::kAbsent; }
+  // Neither absent nor an empty list.
+  [[nodiscard]] bool has_entries(std::string_view name);
 
   // Whether there was something to read; another type than `to` needs is a fault.
   bool read(std::string_view name, bool& to);

@@ -31,7 +31,7 @@ Role read_role(Fields& fields) {
 
 void refuse_calls(Fields& fields) {
   for (const std::string_view name : {"tool_calls", "function_call", "tool_call_id"}) {
-    if (fields.has(name) && fields.json(name) != "[]") fields.fail_unsupported(name);
+    if (fields.has_entries(name)) fields.fail_unsupported(name);
   }
 }
 

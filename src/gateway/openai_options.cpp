@@ -8,14 +8,6 @@
 #include "base/concat.h"
 
 namespace sluice {
-namespace {
-
-bool has_entries(Fields& fields, std::string_view name) {
-  return fields.has(name) && fields.json(name) != "[]";
-}
-
-}  // namespace
-
 void read_sampling(Fields& fields, Sampling& sampling) {
   fields.read("temperature", sampling.temperature);
   fields.read("top_p", sampling.top_p);
@@ -62,7 +54,7 @@ void refuse_tools(Fields& fields) {
   if (!choice.empty() && choice != "none" && choice != "auto") {
     fields.fail_unsupported("tool_choice", "other than \"none\" and \"auto\" is not served");
   }
-  if (has_entries(fields, "tools") && choice != "none") {
+  if (fields.has_entries("tools") && choice != "none") {
     fields.fail_unsupported("tools", "are not served; tool_choice \"none\" lets them be ignored");
   }
   fields.accept({"parallel_tool_calls"});

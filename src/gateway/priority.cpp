@@ -7,10 +7,11 @@
 #include <string>
 #include <system_error>
 
+#include "contract/validate.h"
+
 namespace sluice {
 namespace {
 
-constexpr std::int32_t kMost = 100;
 constexpr std::int32_t kRaised = 50;
 
 struct Name {
@@ -21,7 +22,7 @@ struct Name {
 constexpr Name kTiers[] = {{"auto", 0},        {"default", 0},        {"scale", 0},
                            {"flex", -kRaised}, {"priority", kRaised}, {"fast", kRaised}};
 constexpr Name kSmgClasses[] = {
-    {"system", kMost}, {"interactive", kRaised}, {"default", 0}, {"bulk", -kRaised}};
+    {"system", kMaxPriority}, {"interactive", kRaised}, {"default", 0}, {"bulk", -kRaised}};
 constexpr Name kObjectives[] = {{"critical", kRaised}, {"standard", 0}, {"sheddable", -kRaised}};
 
 template <std::size_t kCount>
@@ -65,7 +66,7 @@ Priority read_priority(Fields& fields, const HttpHeaders& headers) {
   Priority priority;
   std::int32_t sooner_is_lower = 0;  // vLLM's sign
   if (fields.read("priority", sooner_is_lower)) {
-    priority.value = -std::clamp(sooner_is_lower, -kMost, kMost);
+    priority.value = -std::clamp(sooner_is_lower, -kMaxPriority, kMaxPriority);
     priority.asked_for = true;
   }
   read_headers(headers, priority);
@@ -76,7 +77,7 @@ Priority read_priority(Fields& fields, const HttpHeaders& headers) {
     if (!priority.asked_for) priority.value = value.value_or(0);
     priority.asked_for = true;
   }
-  priority.value = std::clamp(priority.value, -kMost, kMost);
+  priority.value = std::clamp(priority.value, -kMaxPriority, kMaxPriority);
   return priority;
 }
 

@@ -1,6 +1,6 @@
 // How soon a request is to run, in the words of OpenAI (service_tier), vLLM (priority), SMG,
 // OpenEngine and llm-d (headers), as one number: higher is sooner, -100 to 100. Where several
-// speak, numbers come before names and the body before headers. Thread: any.
+// speak, the body's number comes first, then the headers, then service_tier. Thread: any.
 #pragma once
 
 #include <cstdint>

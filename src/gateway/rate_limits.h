@@ -85,6 +85,10 @@ class RateLimits {
   std::size_t forget_at_ GUARDED_BY(mutex_) = 64;  // entries
 };
 
+// About how many tokens a text of so many bytes has: for what a request may take, before it is
+// tokenised.
+[[nodiscard]] constexpr std::uint64_t tokens_in(std::size_t bytes) noexcept { return bytes / 4; }
+
 // A duration as OpenAI's headers have it (Go's form): "6m0s", "1.2s", "20ms", "0s".
 [[nodiscard]] std::string duration_text(std::chrono::milliseconds duration);
 

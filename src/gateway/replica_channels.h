@@ -44,7 +44,6 @@ class ReplicaChannels {
         max_channels_(endpoint_->is_local() ? 1 : limits.max_channels) {}
 
   [[nodiscard]] Place take();
-  [[nodiscard]] std::size_t size() const noexcept { return lanes_.size(); }
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] const ReplicaEndpoint& endpoint() const noexcept { return *endpoint_; }
 

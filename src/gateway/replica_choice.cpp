@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/fnv1a.h"
+
 namespace sluice {
 namespace {
 
@@ -49,13 +51,11 @@ std::uint64_t load_of(const Candidate& candidate) noexcept {
 
 // FNV-1a, then the finaliser of SplitMix64: replicas' names differ in their last character only.
 std::uint64_t weight_of(std::string_view key, std::string_view name) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto mix = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  };
-  mix(key);
-  mix(std::string_view("\0", 1));
-  mix(name);
+  Fnv1a fingerprint;
+  fingerprint.add(key);
+  fingerprint.add(std::string_view("\0", 1));
+  fingerprint.add(name);
+  std::uint64_t hash = fingerprint.value();
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9U;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebU;
   return hash ^ (hash >> 31);

@@ -303,7 +303,7 @@ void ReplicaHealth::Watch::described(const grpc::Status& status,
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
     return table_.set_description(replica_, {});
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !std::exchange(warned_, true))
-    log_warning("pool", "a replica does not take this gateway's key (--replica-api-key)");
+    log_warning("pool", "a replica does not take this gateway's key (--replica-key)");
   {
     // When the connection is gone, the next one asks anew.
     const MutexLock lock(mutex_);

@@ -7,20 +7,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
+#include <utility>
 
 #include "base/concat.h"
+#include "base/listen_address.h"
 
 namespace sluice {
 namespace {
-
-constexpr int kMaxPort = 65'535;
-
-std::string host_port(std::string_view host, int port) {
-  const bool v6 = host.find(':') != std::string_view::npos;
-  return v6 ? concat('[', host, "]:", port) : concat(host, ':', port);
-}
 
 bool is_literal(const std::string& host) noexcept {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
@@ -29,22 +23,14 @@ bool is_literal(const std::string& host) noexcept {
 }
 
 Result<ReplicaSpec> parse_address(std::string_view text) {
-  const auto malformed = [&] {
+  auto address = parse_host_port(text);
+  if (!address || address->port == 0) {
     return invalid(concat("--replica is HOST:PORT[;LABEL=VALUE...], with brackets around an IPv6 ",
                           "address and PORT 1 to 65535, not \"", text, '"'));
-  };
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return malformed();
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (brackets) host = host.substr(1, host.size() - 2);
-  if (!brackets && host.find(':') != std::string_view::npos) return malformed();
+  }
   ReplicaSpec spec;
-  spec.host = host;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), spec.port);
-  if (error != std::errc() || end != port.data() + port.size()) return malformed();
-  if (spec.port < 1 || spec.port > kMaxPort) return malformed();
+  spec.host = std::move(address->host);
+  spec.port = address->port;
   return spec;
 }
 

@@ -1,7 +1,6 @@
 #include "gateway/request_identity.h"
 
 #include <algorithm>
-#include <boost/beast/core/string.hpp>
 #include <optional>
 #include <string_view>
 
@@ -44,11 +43,7 @@ std::optional<Trace> parse_trace(std::string_view text) noexcept {
 // One that is given twice is as good as none.
 std::optional<Trace> given_trace(const HttpHeaders& headers) noexcept {
   constexpr std::string_view kName = "traceparent";
-  const auto same = [kName](const auto& field) {
-    return boost::beast::iequals(field.first, kName);
-  };
-  const auto& fields = headers.fields();
-  if (std::count_if(fields.begin(), fields.end(), same) != 1) return std::nullopt;
+  if (headers.count(kName) != 1) return std::nullopt;
   return parse_trace(headers.value(kName));
 }
 

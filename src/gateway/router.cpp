@@ -85,23 +85,16 @@ Task<void> refuse_media_type(Exchange& exchange) {
 
 Router::Match Router::match(std::string_view path) noexcept {
   struct Fixed {
-    std::string_view path;
     Route route;
     const char* method;
   };
   static constexpr Fixed kFixed[] = {
-      {"/v1/chat/completions", Route::kChat, "POST"},
-      {"/v1/completions", Route::kCompletions, "POST"},
-      {"/v1/responses", Route::kResponses, "POST"},
-      {"/v1/embeddings", Route::kEmbeddings, "POST"},
-      {"/tokenize", Route::kTokenize, "POST"},
-      {"/v1/models", Route::kModels, "GET"},
-      {"/health", Route::kHealth, "GET"},
-      {"/readyz", Route::kReady, "GET"},
-      {"/metrics", Route::kMetrics, "GET"},
+      {Route::kChat, "POST"},       {Route::kCompletions, "POST"}, {Route::kResponses, "POST"},
+      {Route::kEmbeddings, "POST"}, {Route::kTokenize, "POST"},    {Route::kModels, "GET"},
+      {Route::kHealth, "GET"},      {Route::kReady, "GET"},        {Route::kMetrics, "GET"},
   };
   for (const Fixed& fixed : kFixed) {
-    if (path == fixed.path) return {fixed.route, {}, fixed.method};
+    if (path == route_name(fixed.route)) return {fixed.route, {}, fixed.method};
   }
   if (path.starts_with(kModelPrefix) && path.size() > kModelPrefix.size())
     return {Route::kModel, path.substr(kModelPrefix.size()), "GET"};

@@ -48,11 +48,6 @@ ServedModel served(const EngineInfo& info) {
   return {info.model, info.context_tokens, info.vocabulary, info.longest_piece};
 }
 
-Result<std::unique_ptr<KeyRing>> load_keys(const std::string& file) {
-  if (file.empty()) return std::make_unique<KeyRing>();
-  return KeyRing::load(file);
-}
-
 Result<std::unique_ptr<ServerTls>> load_tls(const TlsFiles& files) {
   if (!files.enabled()) return std::unique_ptr<ServerTls>();
   return ServerTls::load(files);
@@ -100,7 +95,6 @@ class Replica::Parts {
     server.reset();
   }
 
-  [[nodiscard]] Result<void> serve_metrics();
   [[nodiscard]] Result<void> listen_and_serve();
   [[nodiscard]] bool wanted(Switch given) const noexcept {
     return given == Switch::kOn || (given == Switch::kAuto && !keys->required());
@@ -109,7 +103,7 @@ class Replica::Parts {
 
   const ReplicaOptions options;
   ListenAddress listen;
-  std::string metrics_address = "off";
+  std::string metrics_address;
   const std::unique_ptr<Engine> engine;
   const std::unique_ptr<KeyRing> keys;
   const std::unique_ptr<ServerTls> tls;  // null without TLS
@@ -150,18 +144,6 @@ class Replica::Parts {
   std::unique_ptr<grpc::Server> server GUARDED_BY(server_mutex);
   std::thread engine_thread;
 };
-
-Result<void> Replica::Parts::serve_metrics() {
-  if (options.metrics_listen == "off") return {};
-  auto address = parse_listen_address(options.metrics_listen, "--metrics-listen");
-  if (!address) return tl::unexpected(std::move(address.error()));
-  if (auto can = check_can_listen(*address, "--metrics-listen"); !can) return can;
-  auto port = metrics.serve(address->text());
-  if (!port) return tl::unexpected(std::move(port.error()));
-  address->port = *port;
-  metrics_address = address->text();
-  return {};
-}
 
 Result<void> Replica::Parts::listen_and_serve() {
   if (auto can = check_can_listen(listen, "--listen"); !can) return can;
@@ -210,7 +192,7 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
                                                 ReplicaOptions options) {
   auto address = parse_listen_address(options.listen, "--listen");
   if (!address) return tl::unexpected(std::move(address.error()));
-  auto keys = load_keys(options.api_keys);
+  auto keys = KeyRing::load(options.api_keys);
   if (!keys) return tl::unexpected(std::move(keys.error()));
   auto tls = load_tls(options.tls);
   if (!tls) return tl::unexpected(std::move(tls.error()));
@@ -223,8 +205,9 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
   auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address),
                                       std::move(*keys), std::move(*tls));
   Parts& parts = *made;
-  if (auto served = parts.serve_metrics(); !served)
-    return tl::unexpected(std::move(served.error()));
+  auto metrics_address = serve_metrics(parts.metrics, parts.options.metrics_listen);
+  if (!metrics_address) return tl::unexpected(std::move(metrics_address.error()));
+  parts.metrics_address = std::move(*metrics_address);
   parts.engine_thread = std::thread([&parts]() noexcept { parts.loop.run(); });
   parts.keeper = std::make_unique<Keeper>(
       Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(), parts.health,

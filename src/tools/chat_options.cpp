@@ -1,13 +1,13 @@
 #include "tools/chat_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "access/caller_key.h"
 #include "base/concat.h"
 #include "contract/limits.h"
 #include "tools/mime_type.h"
@@ -31,19 +31,6 @@ Result<std::string> read_file(const std::string& path, std::string_view flag) {
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) return unreadable();
   return bytes;
-}
-
-// The first line of the file. What can't stand in a gRPC header would abort the call far from here.
-Result<std::string> read_key(const std::string& path) {
-  Result<std::string> key = read_file(path, "--api-key-file");
-  if (!key) return key;
-  key->resize(std::min(key->find_first_of("\r\n"), key->size()));
-  const bool printable =
-      std::all_of(key->begin(), key->end(), [](char c) { return c > ' ' && c < 0x7F; });
-  if (key->empty() || !printable) {
-    return invalid(concat("--api-key-file ", path, ": its first line is not a key"));
-  }
-  return key;
 }
 
 struct Paths {
@@ -85,7 +72,7 @@ Result<void> read_files(const Paths& paths, ChatOptions& options) {
     options.files.push_back({std::move(*bytes), std::string(type)});
   }
   if (!paths.api_key.empty()) {
-    Result<std::string> key = read_key(paths.api_key);
+    Result<std::string> key = read_caller_key(paths.api_key, "--api-key-file");
     if (!key) return tl::unexpected(std::move(key.error()));
     options.api_key = std::move(*key);
   }

@@ -2,29 +2,16 @@
 
 #include <utility>
 
+#include "contract/wire_client.h"
 #include "inference.pb.h"
 #include "tools/terminal_text.h"
 
 namespace sluice {
 namespace {
 
-const char* name_of(Role role) noexcept {
-  switch (role) {
-    case Role::kSystem:
-      return "system";
-    case Role::kUser:
-      return "user";
-    case Role::kAssistant:
-      return "assistant";
-    case Role::kTool:
-      return "tool";
-  }
-  return "";
-}
-
 void add(const Message& message, inference::GenerateRequest& request) {
   inference::Message& out = *request.add_messages();
-  out.set_role(name_of(message.role));
+  out.set_role(role_name(message.role));
   for (const Part& part : message.parts) {
     inference::Part& to = *out.add_parts();
     to.set_content(part.bytes);

@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: stubs made from the contract, servers with the real model and with the scripted engine."""
 
+import contextlib
 import itertools
 import pathlib
 import sys
@@ -26,38 +27,40 @@ def pytest_unconfigure() -> None:
     _stubs.cleanup()
 
 
+@contextlib.contextmanager
+def left_idle(server: Server) -> Iterator[Server]:
+    """One process serves all tests; each leaves it idle and alive."""
+    server.until_idle()
+    yield server
+    server.hang_up()
+    assert server.alive(), server.log()
+    server.until_idle()
+
+
 @pytest.fixture(scope="session")
 def shared_replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("replica"))
-    yield server
-    server.close()
+    with contextlib.closing(Server(tmp_path_factory.mktemp("replica"))) as server:
+        yield server
 
 
 @pytest.fixture
 def replica(shared_replica: Server) -> Iterator[Server]:
-    """The real model with default settings. One process serves all tests; each leaves it idle and alive."""
-    shared_replica.until_idle()
-    yield shared_replica
-    shared_replica.hang_up()
-    assert shared_replica.alive(), shared_replica.log()
-    shared_replica.until_idle()
+    """The real model with default settings."""
+    with left_idle(shared_replica) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def shared_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("up"), command="up")
-    yield server
-    server.close()
+    with contextlib.closing(Server(tmp_path_factory.mktemp("up"), command="up")) as server:
+        yield server
 
 
 @pytest.fixture
 def up(shared_up: Server) -> Iterator[Server]:
-    """`sluice up` with the real model: replica and gateway in one process. Each test leaves it idle and alive."""
-    shared_up.until_idle()
-    yield shared_up
-    shared_up.hang_up()
-    assert shared_up.alive(), shared_up.log()
-    shared_up.until_idle()
+    """`sluice up` with the real model: replica and gateway in one process."""
+    with left_idle(shared_up) as server:
+        yield server
 
 
 @pytest.fixture

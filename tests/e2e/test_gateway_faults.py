@@ -51,13 +51,13 @@ def read_until(connection: socket.socket, ending: bytes) -> bytes:
     return read
 
 
-def still_parked(replica) -> float | None:
-    """How many tokens it has made, if its one sequence is parked and made none between two looks."""
+def parked_beside_a_whole_answer(replica, edge) -> bool:
+    """Whether the replica's parked sequence makes nothing while another client gets its five tokens from beginning to end."""
     before = replica.metrics()
+    assert post(edge, max_tokens=5)[0] == 200
     after = replica.metrics()
-    names = ("sluice_generated_tokens_total", "sluice_parkings_total")
-    stands = after.total("sluice_parked_sequences") == 1 and all(before.total(name) == after.total(name) for name in names)
-    return after.total("sluice_generated_tokens_total") if stands else None
+    made = after.total("sluice_generated_tokens_total") - before.total("sluice_generated_tokens_total")
+    return made == 5 and all(look.total("sluice_parked_sequences") == 1 for look in (before, after))
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -84,11 +84,9 @@ def test_a_reader_that_stops_parks_its_sequence_and_loses_nothing(scripted, gate
     replica = scripted(script='piece "0123456789abcdef"\nloop\n')
     edge = gateway(replica)
     connection = send(edge, stream=True, max_tokens=40_000)
-    made = until(lambda: still_parked(replica), "a sequence that stays parked, every buffer on the way being full", 30)
+    until(lambda: parked_beside_a_whole_answer(replica, edge), "a sequence that stays parked, every buffer on the way being full", 30)
     before = (edge.rss(), replica.rss())
-    other = post(edge, max_tokens=5)
-    assert other[0] == 200
-    assert replica.metric("sluice_generated_tokens_total") == made + 5, "the parked one makes nothing meanwhile"
+    assert parked_beside_a_whole_answer(replica, edge)
     assert edge.rss() < before[0] + 4_000_000 and replica.rss() < before[1] + 4_000_000
     read = read_until(connection, b"data: [DONE]")
     frames = [line[6:] for line in read.split(b"\n") if line.startswith(b"data: {")]
