@@ -34,7 +34,7 @@ std::optional<Sha256> parse_hash(std::string_view text) {
   return hash;
 }
 
-bool is_name(std::string_view text) noexcept { return is_plain_word(text, 64); }
+bool is_name(std::string_view text) noexcept { return is_plain_word(text, ApiKey::kMaxNameBytes); }
 
 // What follows the name.
 Result<void> parse_fields(std::istringstream& fields, ApiKey& key) {

@@ -24,7 +24,9 @@ namespace sluice {
 using Sha256 = std::array<std::uint8_t, 32>;
 
 struct ApiKey {
-  std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ -
+  static constexpr std::size_t kMaxNameBytes = 64;
+
+  std::string name;  // 1 to kMaxNameBytes of A-Z a-z 0-9 . _ -
   Sha256 hash{};
   KeyLimits limits;
 };

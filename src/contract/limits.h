@@ -19,7 +19,7 @@ struct Limits {
   std::uint32_t max_step_tokens =
       512;  // rows in one forward pass; also the worst time from cancel to free
   double prefill_stretch =
-      1.8;  // a step with decode rows may take this many times a step of them alone
+      1.6;  // a step with decode rows may take this many times a step of them alone
 
   // Token stream, for each request.
   std::uint32_t stream_deltas =

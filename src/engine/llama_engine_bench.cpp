@@ -4,6 +4,8 @@
 //
 //   llama_engine_bench MODEL [name=value ...]
 //     kv=f16|q8_0  fa=0|1  unified=0|1  context=N  temperature=T  top_p=P
+//     prompt=N: tokens of each prompt (128)  rows=N: at most so many of it in one step (512)
+//     sequences=N: no more than that
 //     gaps=0|1: only every second slot is used, as after many sequences have ended
 #include "engine/llama_engine.h"
 
@@ -17,7 +19,6 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kPromptTokens = 128;
 constexpr int kAnswerTokens = 64;
 
 using Arguments = std::map<std::string, std::string>;
@@ -32,7 +33,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// One sequence with a prompt of kPromptTokens.
 struct Sequence {
   Slot slot{};
   std::vector<Token> tokens;
@@ -41,29 +41,32 @@ struct Sequence {
 };
 
 std::vector<Sequence> make_sequences(const Engine& engine, int count, int slot_distance,
-                                     const Sampling& sampling) {
+                                     std::size_t prompt_tokens, const Sampling& sampling) {
   std::vector<Sequence> sequences;
   for (int i = 0; i < count; ++i) {
     PromptSource source;
     source.raw = "Chapter " + std::to_string(i) + ". ";
-    while (source.raw->size() < 8 * kPromptTokens)
+    while (source.raw->size() < 8 * prompt_tokens)
       *source.raw += "The sea was calm and the boat went on to the west. ";
     Sequence sequence{Slot{i * slot_distance}, *engine.tokenize(source), 0, nullptr};
-    sequence.tokens.resize(kPromptTokens);
+    sequence.tokens.resize(prompt_tokens);
     sequence.sampler = engine.make_sampler(sampling, 0, sequence.tokens);
     sequences.push_back(std::move(sequence));
   }
   return sequences;
 }
 
-// All that is not computed yet of sequences `begin` … `end` - 1, in one step.
-void step(Engine& engine, std::vector<Sequence>& sequences, std::size_t begin, std::size_t end) {
+// What is not computed yet of sequences `begin` … `end` - 1, at most `rows` of each, in one step.
+void step(Engine& engine, std::vector<Sequence>& sequences, std::size_t begin, std::size_t end,
+          std::size_t rows) {
   Batch batch;
   for (std::size_t i = begin; i < end; ++i) {
     const Sequence& sequence = sequences[i];
+    const auto owed = std::span(sequence.tokens).subspan(sequence.computed);
+    const bool last = owed.size() <= rows;
     batch.work.push_back({sequence.slot, static_cast<std::int32_t>(sequence.computed),
-                          std::span(sequence.tokens).subspan(sequence.computed), true,
-                          sequence.sampler.get(), false});
+                          last ? owed : owed.first(rows), last,
+                          last ? sequence.sampler.get() : nullptr, false});
   }
   static StepResult result;
   engine.step(batch, nullptr, result);
@@ -71,27 +74,40 @@ void step(Engine& engine, std::vector<Sequence>& sequences, std::size_t begin, s
     std::fprintf(stderr, "step failed: %s\n", result.message.c_str());
     std::exit(1);
   }
-  for (std::size_t i = begin; i < end; ++i) {
-    sequences[i].computed = sequences[i].tokens.size();
-    sequences[i].tokens.push_back(result.sampled[i - begin].token);
+  for (std::size_t i = begin, sampled = 0; i < end; ++i) {
+    const Work& work = batch.work[i - begin];
+    sequences[i].computed += work.tokens.size();
+    if (work.sample) sequences[i].tokens.push_back(result.sampled[sampled++].token);
   }
 }
 
-void measure(Engine& engine, int count, int slot_distance, const Sampling& sampling,
-             std::size_t step_tokens) {
-  std::vector<Sequence> sequences = make_sequences(engine, count, slot_distance, sampling);
-  const std::size_t prompts_a_step = step_tokens / kPromptTokens;
+struct Shape {
+  int sequences = 1;
+  int slot_distance = 1;
+  std::size_t prompt_tokens = 128;
+  std::size_t prefill_rows = 512;  // in one step
+};
+
+void measure(Engine& engine, const Shape& shape, const Sampling& sampling) {
+  std::vector<Sequence> sequences =
+      make_sequences(engine, shape.sequences, shape.slot_distance, shape.prompt_tokens, sampling);
+  const std::size_t prompts_a_step =
+      std::max<std::size_t>(1, shape.prefill_rows / shape.prompt_tokens);
   const auto prefill = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < sequences.size(); i += prompts_a_step) {
-    step(engine, sequences, i, std::min(sequences.size(), i + prompts_a_step));
+    while (sequences[i].computed < shape.prompt_tokens) {
+      step(engine, sequences, i, std::min(sequences.size(), i + prompts_a_step),
+           shape.prefill_rows);
+    }
   }
   const double prefill_seconds = seconds_since(prefill);
   const auto decode = std::chrono::steady_clock::now();
-  for (int i = 0; i < kAnswerTokens; ++i) step(engine, sequences, 0, sequences.size());
+  for (int i = 0; i < kAnswerTokens; ++i) step(engine, sequences, 0, sequences.size(), 1);
   const double decode_seconds = seconds_since(decode);
-  std::printf("%2d sequences: prefill %7.1f tokens/s, decode %7.1f tokens/s, %6.2f ms a step\n",
-              count, static_cast<double>(count) * kPromptTokens / prefill_seconds,
-              count * kAnswerTokens / decode_seconds, decode_seconds * 1000 / kAnswerTokens);
+  std::printf(
+      "%2d sequences: prefill %7.1f tokens/s, decode %7.1f tokens/s, %6.2f ms a step\n",
+      shape.sequences, shape.sequences * static_cast<double>(shape.prompt_tokens) / prefill_seconds,
+      shape.sequences * kAnswerTokens / decode_seconds, decode_seconds * 1000 / kAnswerTokens);
   for (const Sequence& sequence : sequences) engine.release(sequence.slot);
 }
 
@@ -105,6 +121,7 @@ int run(const std::string& model, const Arguments& arguments) {
   options.unified_kv = argument(arguments, "unified", "0") == "1";
   if (options.unified_kv) options.context_tokens = 8192;
   const bool gaps = argument(arguments, "gaps", "0") == "1";
+  const int most = std::stoi(argument(arguments, "sequences", "32"));
   Sampling sampling;
   sampling.temperature = std::stof(argument(arguments, "temperature", "0"));
   sampling.top_p = std::stof(argument(arguments, "top_p", "1"));
@@ -118,8 +135,13 @@ int run(const std::string& model, const Arguments& arguments) {
   }
   std::printf("started in %.2f s\n", seconds_since(start));
   for (const int count : {1, 8, 32}) {
-    if (gaps && count > 16) continue;
-    measure(**engine, count, gaps ? 2 : 1, sampling, options.max_step_tokens);
+    if (count > most || (gaps && count > 16)) continue;
+    measure(**engine,
+            {.sequences = count,
+             .slot_distance = gaps ? 2 : 1,
+             .prompt_tokens = std::stoul(argument(arguments, "prompt", "128")),
+             .prefill_rows = std::stoul(argument(arguments, "rows", "512"))},
+            sampling);
   }
   return 0;
 }

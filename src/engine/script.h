@@ -1,12 +1,23 @@
 // Script: what a scripted engine says to every request, read from a text file with one directive a
 // line:
-//   piece "text" [DELAY]   one token with these bytes (C escapes: \n \t \" \\ \xHH), DELAY after
-//   the one before prefill DELAY          the first token comes no sooner than this after the
-//   sequence's first row echo                   the prompt's own bytes, one a token fail "message"
-//   this sequence fails here break "message"        the whole forward pass fails here hang nothing
-//   more comes for this sequence block                  the forward pass does not return until it
-//   is aborted loop                   begins again with the first piece; without it, and at the
-//   end, the end-of-generation token comes
+//   piece "text" [DELAY]  one token with these bytes (C escapes: \n \t \" \\ \xHH), so long after
+//                         the one before
+//
+//   prefill DELAY         the first token comes no sooner than this after the sequence's first row
+//
+//   echo                  the prompt's own bytes, one a token
+//
+//   fail "message"        this sequence fails here
+//
+//   break "message"       the whole forward pass fails here
+//
+//   hang                  nothing more comes for this sequence
+//
+//   block                 the forward pass does not return until it is aborted
+//
+//   loop                  begins again with the first piece; without it, and at the end, the
+//                         end-of-generation token comes
+//
 // DELAY is a number with ms or s. Lines that begin with # are comments.
 // Bounded: kMaxDirectives. Thread: any (values).
 #pragma once

@@ -6,11 +6,15 @@
 #include <string_view>
 #include <system_error>
 
+#include "access/keys.h"
 #include "base/concat.h"
 #include "contract/validate.h"
 
 namespace sluice {
 namespace {
+
+// The replica's bound, less the caller's name that goes before it (Completion::run).
+constexpr std::size_t kMaxSaltBytes = kMaxCacheSaltBytes - ApiKey::kMaxNameBytes - 1;
 
 constexpr std::uint32_t kDay = 86'400;
 
@@ -62,6 +66,11 @@ void read_prompt_cache_retention(Fields& fields, CacheHints& hints) {
   lengthen(hints.ttl_seconds, kDay);
 }
 
+void read_salt(Fields& fields, std::string_view name, std::string& salt) {
+  if (fields.read(name, salt) && salt.size() > kMaxSaltBytes)
+    fields.fail(name, concat("must have at most ", kMaxSaltBytes, " bytes"));
+}
+
 void read_litellm_cache(Fields& fields, CacheHints& hints) {
   auto cache = fields.object("cache");
   if (!cache) return;
@@ -72,7 +81,7 @@ void read_litellm_cache(Fields& fields, CacheHints& hints) {
   hints.no_cache |= no_cache;
   hints.no_store |= no_store;
   lengthen(hints.ttl_seconds, read_ttl(*cache));
-  cache->read("namespace", hints.salt);
+  read_salt(*cache, "namespace", hints.salt);
 }
 
 // RFC 9111, section 5.2.1. An age is about stored answers, and KV does not age: only that of 0 says
@@ -114,11 +123,8 @@ CacheHints read_cache_hints(Fields& fields, const HttpHeaders& headers, const Ca
   bool cache_prompt = true;
   fields.read("cache_prompt", cache_prompt);
   hints.no_cache |= !cache_prompt;
-  fields.read("cache_salt", hints.salt);
+  read_salt(fields, "cache_salt", hints.salt);
   fields.accept({"n_cache_reuse"});
-  if (hints.salt.size() > kMaxCacheSaltBytes) {
-    fields.fail("cache_salt", concat("must have at most ", kMaxCacheSaltBytes, " bytes"));
-  }
   read_cache_control_header(headers.value("cache-control"), hints);
   return hints;
 }

@@ -96,8 +96,15 @@ TEST(CacheDirectives, WhatIsNoHintIsRefused) {
   EXPECT_EQ(refusal(chat(chat_with(R"("cache_control":"yes")"))), "cache_control invalid_type");
   EXPECT_EQ(refusal(chat(chat_with(R"("prompt_cache_options":{"mode":"maybe"})"))),
             "prompt_cache_options.mode invalid_value");
-  EXPECT_EQ(refusal(chat(chat_with(concat(R"("cache_salt":")", std::string(1025, 's'), "\"")))),
+}
+
+TEST(CacheDirectives, ASaltLeavesRoomForTheCallersName) {
+  const std::string longest(1024 - 64 - 1, 's');
+  EXPECT_EQ(hints(concat(R"("cache_salt":")", longest, "\"")), longest);
+  EXPECT_EQ(refusal(chat(chat_with(concat(R"("cache_salt":"s)", longest, "\"")))),
             "cache_salt invalid_value");
+  EXPECT_EQ(refusal(chat(chat_with(concat(R"("cache":{"namespace":"s)", longest, "\"}")))),
+            "cache.namespace invalid_value");
 }
 
 }  // namespace

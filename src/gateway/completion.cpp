@@ -62,7 +62,6 @@ Completion::~Completion() { note_outcome(); }
 
 Task<void> Completion::run() {
   const ApiKey& caller = *exchange_.caller;
-  environment_.metrics.unknown_fields.add(request_.unknown_fields);
   exchange_.record.unknown_fields = request_.unknown_fields;
   exchange_.record.stream = request_.shape.stream;
   std::erase_if(request_.routing.models,

@@ -110,11 +110,12 @@ Result<void> Gateway::Parts::connect(Local local) {
   if (!key) return tl::unexpected(std::move(key.error()));
   PoolOptions pool_options;
   pool_options.replicas = options.replicas;
-  pool_options.api_key = local.channel ? std::move(local.key) : std::move(*key);
+  pool_options.api_key = std::move(*key);
   pool_options.local = std::move(local.channel);
+  pool_options.local_key = std::move(local.key);
   pool_options.tls = options.replica_tls;
   pool_options.policy = options.policy;
-  auto started = ReplicaPool::start(std::move(pool_options), options.limits, metrics);
+  auto started = ReplicaPool::start(pool_options, options.limits, metrics);
   if (!started) return tl::unexpected(std::move(started.error()));
   pool = std::move(*started);
   make_links();

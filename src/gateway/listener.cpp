@@ -26,6 +26,8 @@
 namespace sluice {
 namespace {
 
+constexpr char kListenFlag[] = "--listen";
+
 using asio::ip::tcp;
 using boost::system::error_code;
 
@@ -116,7 +118,7 @@ class HttpServer::Core {
 };
 
 Result<void> HttpServer::Core::listen(const HttpServerOptions& options) {
-  auto address = parse_listen_address(options.listen, options.flag);
+  auto address = parse_listen_address(options.listen, kListenFlag);
   if (!address) return tl::unexpected(std::move(address.error()));
   address_ = std::move(*address);
   if (options.tls.enabled()) {
@@ -141,7 +143,7 @@ Result<void> HttpServer::Core::listen(const HttpServerOptions& options) {
   }
   if (!acceptors_.empty()) return {};
   return fail(Code::kUnavailable,
-              concat("can't listen on ", address_.text(), " (", options.flag, "): ", why));
+              concat("can't listen on ", address_.text(), " (", kListenFlag, "): ", why));
 }
 
 void HttpServer::Core::accept_all() {

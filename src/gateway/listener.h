@@ -19,7 +19,6 @@ namespace sluice {
 
 struct HttpServerOptions {
   std::string listen;  // HOST:PORT; port 0: any free one
-  std::string flag = "--listen";
   HttpTlsFiles tls;
 };
 

@@ -29,14 +29,13 @@ ReplicaFacts facts_of(const ReplicaSpec& spec, const std::string& address) {
 ReplicaDirectory::ReplicaDirectory(ReplicaTable& table, Clock& clock,
                                    std::shared_ptr<const ReplicaAccess> access,
                                    std::vector<ReplicaSpec> specs,
-                                   std::shared_ptr<grpc::Channel> local,
+                                   std::shared_ptr<const ReplicaEndpoint> local,
                                    std::chrono::milliseconds interval)
     : table_(table), clock_(clock), access_(std::move(access)), interval_(interval) {
   if (local) {
     ReplicaFacts facts;
     facts.name = "local";
-    local_ = watch(std::move(facts), std::make_shared<ReplicaEndpoint>(access_, std::move(local)),
-                   "local");
+    local_ = watch(std::move(facts), std::move(local), "local");
   }
   bool any_names = false;
   for (ReplicaSpec& spec : specs) {

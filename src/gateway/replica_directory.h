@@ -24,9 +24,9 @@ namespace sluice {
 
 class ReplicaDirectory {
  public:
-  // `local` may be null.
+  // `access`: to those of `specs`; `local` may be null.
   ReplicaDirectory(ReplicaTable& table, Clock& clock, std::shared_ptr<const ReplicaAccess> access,
-                   std::vector<ReplicaSpec> specs, std::shared_ptr<grpc::Channel> local,
+                   std::vector<ReplicaSpec> specs, std::shared_ptr<const ReplicaEndpoint> local,
                    std::chrono::milliseconds interval);
   ~ReplicaDirectory();
   ReplicaDirectory(const ReplicaDirectory&) = delete;

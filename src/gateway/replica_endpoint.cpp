@@ -34,13 +34,9 @@ Result<std::string> read_pem(const std::string& path) {
 }  // namespace
 
 Result<ReplicaAccess> ReplicaAccess::make(const ReplicaTls& tls, const std::string& api_key) {
-  ReplicaAccess access;
-  if (!api_key.empty()) access.authorization = concat("Bearer ", api_key);
+  ReplicaAccess access = local(api_key);
   access.server_name = tls.server_name;
-  if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty()) {
-    access.credentials = grpc::InsecureChannelCredentials();
-    return access;
-  }
+  if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty()) return access;
   grpc::SslCredentialsOptions options;
   for (const auto& [path, pem] : {std::pair(&tls.authority, &options.pem_root_certs),
                                   std::pair(&tls.certificate, &options.pem_cert_chain),
@@ -50,6 +46,13 @@ Result<ReplicaAccess> ReplicaAccess::make(const ReplicaTls& tls, const std::stri
     *pem = std::move(*text);
   }
   access.credentials = grpc::SslCredentials(options);
+  return access;
+}
+
+ReplicaAccess ReplicaAccess::local(const std::string& api_key) {
+  ReplicaAccess access;
+  access.credentials = grpc::InsecureChannelCredentials();
+  if (!api_key.empty()) access.authorization = concat("Bearer ", api_key);
   return access;
 }
 

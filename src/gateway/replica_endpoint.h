@@ -33,6 +33,8 @@ struct ReplicaAccess {
   // Errors: kNotFound (a file).
   [[nodiscard]] static Result<ReplicaAccess> make(const ReplicaTls& tls,
                                                   const std::string& api_key);
+  // Within this process.
+  [[nodiscard]] static ReplicaAccess local(const std::string& api_key);
 };
 
 class ReplicaEndpoint {

@@ -23,24 +23,32 @@ Result<std::vector<ReplicaSpec>> parse_all(const PoolOptions& options) {
   return specs;
 }
 
+std::shared_ptr<const ReplicaEndpoint> local_endpoint(const PoolOptions& options) {
+  if (!options.local) return nullptr;
+  return std::make_shared<const ReplicaEndpoint>(
+      std::make_shared<const ReplicaAccess>(ReplicaAccess::local(options.local_key)),
+      options.local);
+}
+
 }  // namespace
 
-ReplicaPool::State::State(PoolOptions options, ReplicaAccess access, std::vector<ReplicaSpec> specs,
-                          const GatewayLimits& limits, Metrics& metrics)
+ReplicaPool::State::State(const PoolOptions& options, ReplicaAccess access,
+                          std::vector<ReplicaSpec> specs, const GatewayLimits& limits,
+                          Metrics& metrics)
     : table(options.policy, limits, clock, metrics),
       links(metrics),
       directory(table, clock, std::make_shared<const ReplicaAccess>(std::move(access)),
-                std::move(specs), std::move(options.local), limits.resolve_interval) {}
+                std::move(specs), local_endpoint(options), limits.resolve_interval) {}
 
-Result<std::unique_ptr<ReplicaPool>> ReplicaPool::start(PoolOptions options,
+Result<std::unique_ptr<ReplicaPool>> ReplicaPool::start(const PoolOptions& options,
                                                         const GatewayLimits& limits,
                                                         Metrics& metrics) {
   auto specs = parse_all(options);
   if (!specs) return tl::unexpected(std::move(specs.error()));
   auto access = ReplicaAccess::make(options.tls, options.api_key);
   if (!access) return tl::unexpected(std::move(access.error()));
-  auto state = std::make_unique<State>(std::move(options), std::move(*access), std::move(*specs),
-                                       limits, metrics);
+  auto state =
+      std::make_unique<State>(options, std::move(*access), std::move(*specs), limits, metrics);
   return std::unique_ptr<ReplicaPool>(new ReplicaPool(std::move(state)));
 }
 

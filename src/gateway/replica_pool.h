@@ -39,9 +39,11 @@ struct PoolOptions {
   // HOST:PORT, optionally followed by ;label=value… (name, retain). A host with several addresses
   // is several replicas.
   std::vector<std::string> replicas;
-  // A replica in this process (`sluice up`): its in-process channel; null without one.
+  std::string api_key;  // of this gateway, at those replicas
+  // A replica in this process (`sluice up`): its in-process channel, null without one, and this
+  // gateway's key there.
   std::shared_ptr<grpc::Channel> local;
-  std::string api_key;  // of this gateway, at its replicas
+  std::string local_key;
   ReplicaTls tls;
   PoolPolicy policy = PoolPolicy::kAffinity;
 };
@@ -63,7 +65,7 @@ class ReplicaPool {
   };
 
   // Errors: kInvalidArgument (an address or label), kNotFound (a TLS file).
-  [[nodiscard]] static Result<std::unique_ptr<ReplicaPool>> start(PoolOptions options,
+  [[nodiscard]] static Result<std::unique_ptr<ReplicaPool>> start(const PoolOptions& options,
                                                                   const GatewayLimits& limits,
                                                                   Metrics& metrics);
   ~ReplicaPool();

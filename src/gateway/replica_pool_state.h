@@ -14,7 +14,7 @@
 namespace sluice {
 
 struct ReplicaPool::State {
-  State(PoolOptions options, ReplicaAccess access, std::vector<ReplicaSpec> specs,
+  State(const PoolOptions& options, ReplicaAccess access, std::vector<ReplicaSpec> specs,
         const GatewayLimits& limits, Metrics& metrics);
 
   ReplicaThreads threads;  // first: the others' calls end on them

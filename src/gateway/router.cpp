@@ -200,7 +200,9 @@ Task<void> Router::complete(Exchange& exchange, ApiResult<OpenAiRequest> parsed,
 
 void Router::close_record(Exchange& exchange, Route route) noexcept try {
   AccessRecord& record = exchange.record;
-  if (record.status == 0) record.status = to_http(Code::kCancelled);
+  const int client_gone = to_http(Code::kCancelled);
+  if (record.status == 0) record.status = client_gone;
+  if (record.status == client_gone) record.failure = Code::kCancelled;
   const Duration took = around_.completion.clock.now() - exchange.request.arrived_at;
   record.request_id = exchange.identity.request_id;
   if (exchange.caller) record.key = exchange.caller->name;
@@ -208,6 +210,7 @@ void Router::close_record(Exchange& exchange, Route route) noexcept try {
   record.route = route_name(route);
   record.duration = std::chrono::duration_cast<std::chrono::milliseconds>(took);
   around_.completion.metrics.count(route, record.status);
+  around_.completion.metrics.unknown_fields.add(record.unknown_fields);
   around_.completion.metrics.duration_seconds.observe(std::chrono::duration<double>(took).count());
   around_.access_log.write(record);
 } catch (...) {

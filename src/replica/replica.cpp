@@ -146,7 +146,7 @@ class Replica::Parts {
 };
 
 Result<void> Replica::Parts::listen_and_serve() {
-  if (auto can = check_can_listen(listen, "--listen"); !can) return can;
+  if (auto can = check_can_listen(listen, options.listen_flag); !can) return can;
   std::vector<std::string> names{"grpc.health.v1.Health", "inference.LLM", "inference.Replica"};
   // gRPC makes this a matter of the process: each server that is built after it has channelz.
   if (wanted(options.channelz)) {
@@ -170,7 +170,8 @@ Result<void> Replica::Parts::listen_and_serve() {
   builder.AddListeningPort(listen.text(), credentials, &listen.port);
   auto started = builder.BuildAndStart();
   if (!started || listen.port == 0)
-    return fail(Code::kUnavailable, concat("can't listen on ", options.listen, " (--listen)"));
+    return fail(Code::kUnavailable,
+                concat("can't listen on ", options.listen, " (", options.listen_flag, ")"));
   const MutexLock lock(server_mutex);
   server = std::move(started);
   return {};
@@ -190,7 +191,7 @@ Replica::~Replica() = default;
 
 Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
                                                 ReplicaOptions options) {
-  auto address = parse_listen_address(options.listen, "--listen");
+  auto address = parse_listen_address(options.listen, options.listen_flag);
   if (!address) return tl::unexpected(std::move(address.error()));
   auto keys = KeyRing::load(options.api_keys);
   if (!keys) return tl::unexpected(std::move(keys.error()));

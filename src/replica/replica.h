@@ -35,6 +35,7 @@ struct ReplicaOptions {
   Limits limits;
   TransportOptions transport;
   std::string listen = "127.0.0.1:50051";
+  std::string listen_flag = "--listen";           // what errors call it
   std::string metrics_listen = "127.0.0.1:9090";  // "off": none
   TlsFiles tls;
   std::string api_keys;  // file; empty: nobody needs a key

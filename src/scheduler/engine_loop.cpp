@@ -163,7 +163,9 @@ void EngineLoop::step() {
     case StepStatus::kFailed:
       metrics_.failed_steps.add();
       log_error("engine", concat("a forward pass failed: ", result_.message));
-      fail_batch({Code::kInternal, concat("the engine failed: ", result_.message)});
+      for (const Sequence* sequence : composer_.rows()) {
+        if (sequence->state != Sequence::State::kDone) end_failed(*sequence->request, result_.message);
+      }
       break;
   }
 }
@@ -188,10 +190,7 @@ void EngineLoop::deliver() {
 
 void EngineLoop::deliver_to(Sequence& sequence, Sampled& sampled) {
   Request& request = *sequence.request;
-  if (sampled.kind == Sampled::Kind::kFailed) {
-    end(request, metrics_.failed, {Code::kInternal, concat("the engine failed: ", sampled.piece)});
-    return;
-  }
+  if (sampled.kind == Sampled::Kind::kFailed) return end_failed(request, sampled.piece);
   count_token(request);
   Advance step = advance(sequence, sampled, engine_.info().context_tokens);
   if (step.finished) table_.finish(sequence);
@@ -246,11 +245,10 @@ void EngineLoop::put_back_batch() {
   for (Sequence* sequence : composer_.rows()) table_.put_back(*sequence);
 }
 
-void EngineLoop::fail_batch(const Error& error) {
-  for (Sequence* sequence : composer_.rows()) {
-    sequence->computed = 0;  // what is in its slot is of no use any more
-    if (sequence->state != Sequence::State::kDone) end(*sequence->request, metrics_.failed, error);
-  }
+// Nobody knows what is in its slots now.
+void EngineLoop::end_failed(Request& request, std::string_view why) {
+  request.caching.store = false;
+  end(request, metrics_.failed, {Code::kInternal, concat("the engine failed: ", why)});
 }
 
 void EngineLoop::end(Request& request, Counter& how, Error error) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -57,7 +58,7 @@ class EngineLoop {
   void count_token(Request& request);
   void out_of_kv();
   void put_back_batch();
-  void fail_batch(const Error& error);
+  void end_failed(Request& request, std::string_view why);
   void end(Request& request, Counter& how, Error error);
   void touch(Request& request);
   void publish_load();

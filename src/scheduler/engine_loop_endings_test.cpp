@@ -256,6 +256,17 @@ TEST(EngineLoopEndings, ABrokenPassEndsItsRowsAndTheLoopGoesOn) {
   EXPECT_EQ(bench.engine.kv_used(), 0U);
 }
 
+TEST(EngineLoopEndings, WhatFailedLeavesNothingForOthersToReuse) {
+  for (const char* text : {"piece \"a\"\nfail \"no luck\"\n", "piece \"a\"\nbreak \"all\"\n"}) {
+    LoopBench bench({.script = script(text), .keeps_prefixes = true});
+    auto reader = bench.ask({.max_tokens = 100, .n = 2, .caching = {.store = true}});
+    bench.turns(4);
+    EXPECT_EQ(code(read(reader)), Code::kInternal) << text;
+    EXPECT_EQ(bench.engine.kv_used(), 0U) << text;
+    EXPECT_EQ(bench.metric("sluice_prefix_cache_tokens"), "0") << text;
+  }
+}
+
 TEST(EngineLoopEndings, StoppingEndsWhatIsLeftAsUnavailable) {
   LoopBench bench({.script = script("hang\n")});
   auto reader = bench.ask({});

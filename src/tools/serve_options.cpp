@@ -33,8 +33,8 @@ void add_transport(CLI::App& app, TransportOptions& transport) {
 void add_server(CLI::App& app, const std::string& command, ReplicaOptions& replica) {
   const std::vector<std::pair<std::string, Switch>> switches{
       {"off", Switch::kOff}, {"on", Switch::kOn}, {"auto", Switch::kAuto}};
-  app.add_option(command == "up" ? "--grpc-listen" : "--listen", replica.listen,
-                 "gRPC; port 0: any free one")
+  if (command == "up") replica.listen_flag = "--grpc-listen";
+  app.add_option(replica.listen_flag, replica.listen, "gRPC; port 0: any free one")
       ->capture_default_str()
       ->type_name("HOST:PORT");
   app.add_option("--metrics-listen", replica.metrics_listen,
@@ -124,7 +124,9 @@ Result<std::optional<ServeOptions>> parse_serve_options(const std::string& comma
   ServeOptions options;
   std::string log_level = "info";
   bool wants_config = false;
-  CLI::App app("Serves a model over gRPC.", "sluice " + command);
+  CLI::App app(command == "up" ? "Serves a model over gRPC, and OpenAI's API over HTTP."
+                               : "Serves a model over gRPC.",
+               "sluice " + command);
   app.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // of a flag given twice
   add_server(app, command, options.replica);

@@ -131,12 +131,16 @@ class Server:
         host, port = self.http.rsplit(":", 1)
         return socket.create_connection((host, int(port)), timeout=30)
 
-    def metrics_text(self) -> str:
-        with urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as answer:
+    def metrics_text(self, address: str = "") -> str:
+        with urllib.request.urlopen(f"http://{address or self.metrics_address}/metrics", timeout=10) as answer:
             return answer.read().decode()
 
     def metrics(self) -> Metrics:
         return Metrics.parse(self.metrics_text())
+
+    def gateway_metric(self, name: str, **labels: str) -> float:
+        """Of `up`, whose gateway shows its own where it answers."""
+        return Metrics.parse(self.metrics_text(self.http)).total(name, **labels)
 
     def metric(self, name: str, **labels: str) -> float:
         return self.metrics().total(name, **labels)

@@ -76,6 +76,7 @@ def test_a_client_that_goes_frees_the_slot_at_once(scripted, gateway, phase, str
     leaving.close()
     replica.until_metric("sluice_requests_ended_total", lambda now: now == ended + 1, how="cancelled", seconds=2)
     first.close()
+    until(lambda: '"status":499,"code":"CANCELLED"' in edge.log(), "a line that says so in the access log")
     replica.until_idle()
     edge.until_metric("sluice_gateway_running_requests", lambda running: running == 0)
 

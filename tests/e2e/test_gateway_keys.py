@@ -83,6 +83,23 @@ def test_a_revoked_key_is_refused_within_seconds(scripted, gateway, keys):
     until(refused, "a refusal", 5)
 
 
+def test_each_replica_gets_the_key_that_is_meant_for_it(scripted, start, keys, tmp_path):
+    theirs = tmp_path / "their-key"
+    theirs.write_text(keys("edge") + "\n")
+    remote = scripted("--api-keys", str(keys.file))
+    ours = ["--api-keys", str(tmp_path / "our-keys")]
+    line = [str(BINARY), "key", "add", *ours, "me"]
+    key = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()[-1]
+    pool = ["--replica", remote.address, "--replica-key", str(theirs), "--policy", "round-robin"]
+    both = start("--engine", "scripted", *ours, *pool, command="up")
+
+    def served_by() -> str:
+        raw = both.openai(key).chat.completions.with_raw_response
+        return raw.create(model="local", messages=QUESTION, max_tokens=1).headers["x-served-by"]
+
+    until(lambda: {served_by(), served_by()} == {"local", remote.address}, "answers of both, each let in with its own key")
+
+
 def test_without_keys_a_gateway_listens_on_loopback_only(scripted):
     replica = scripted()
     line = [str(BINARY), "gateway", "--replica", replica.address, "--listen", "0.0.0.0:0", "--metrics-listen", "off"]

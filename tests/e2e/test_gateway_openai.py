@@ -68,6 +68,14 @@ def test_embeddings_have_length_one_and_know_what_is_alike(up):
     assert likeness(cat, kitten) > likeness(cat, rates)
 
 
+def test_fields_that_nobody_knows_are_counted_wherever_they_come(up):
+    client = up.openai()
+    before = up.gateway_metric("sluice_gateway_unknown_fields_total")
+    client.embeddings.create(model="local", input="hi", extra_body={"one": 1})
+    client.chat.completions.create(model="local", messages=[{"role": "user", "content": "hi"}], max_tokens=1, extra_body={"two": 1, "three": 1})
+    until(lambda: up.gateway_metric("sluice_gateway_unknown_fields_total") == before + 3, "three more")
+
+
 def test_a_response_streamed_and_whole(up):
     client = up.openai()
     whole = client.responses.create(model="local", input="Name the capital city of France.", temperature=0, max_output_tokens=24)

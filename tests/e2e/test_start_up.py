@@ -53,13 +53,16 @@ def test_a_folder_for_a_model(tmp_path):
     check_refused(run("--model", str(tmp_path)), str(tmp_path))
 
 
-@pytest.mark.parametrize("flag", ["--listen", "--metrics-listen"])
-def test_a_port_in_use(flag):
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [("replica", "--listen"), ("replica", "--metrics-listen"), ("up", "--listen"), ("up", "--grpc-listen")],
+)
+def test_a_port_in_use(command, flag):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        check_refused(run("--engine", "scripted", flag, address), address)
+        check_refused(run("--engine", "scripted", flag, address, command=command), address, f"({flag})")
 
 
 @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:99999", "no.such.host.invalid:0"])
