@@ -50,10 +50,11 @@ go_is_new_enough() {
 own_sources() { find src fuzz bench \( -name '*.cpp' -o -name '*.h' \) -print | sort; }
 
 step_format() {
-  local file
-  while read -r file; do
-    if clang-format --dry-run -Werror "$file"; then ((++step_passed)); else ((++step_failed)); fi
-  done < <(own_sources)
+  local files bad
+  mapfile -t files < <(own_sources)
+  # shellcheck disable=SC2016
+  mapfile -t bad < <(printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-format --dry-run -Werror "$1" || echo "$1"' -)
+  ((step_failed += ${#bad[@]}, step_passed += ${#files[@]} - ${#bad[@]}))
 }
 
 step_rules() { counted python3 scripts/check_rules.py; }

@@ -53,7 +53,6 @@ class Http1Session {
   IoThread& io_;
   const HttpHandler& handler_;
   ClientSocket socket_;
-  std::string peer_;
   std::string client_identity_;
   Http1Responder* answering_ = nullptr;
   bool idle_ = false;
