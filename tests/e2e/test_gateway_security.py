@@ -243,7 +243,7 @@ def test_only_trusted_callers_name_the_machine(scripted, gateway, keys):  # noqa
     plain, trusted = keys("plain"), keys("trusted", "--trusted")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     for header in ("x-smg-target-worker", "x-gateway-destination-endpoint"):
-        assert chat(edge, {"Authorization": f"Bearer {plain}", header: "10.0.0.1:1"}).status == 200, "ignored"
+        assert chat(edge, {"Authorization": f"Bearer {plain}", header: "10.0.0.1:1"}, max_tokens=1).status == 200, "ignored"
         assert chat(edge, {"Authorization": f"Bearer {trusted}", header: "10.0.0.1:1"}).status == 503
 
 
