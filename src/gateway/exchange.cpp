@@ -5,6 +5,11 @@
 
 namespace sluice {
 
+std::string_view key_in(const HttpHeaders& headers) noexcept {
+  constexpr std::string_view kField = "authorization";
+  return headers.count(kField) == 1 ? bearer_in(headers.value(kField)) : std::string_view();
+}
+
 Exchange::Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways,
                    asio::io_context& thread, const KeyRing& keys)
     : request(asked),
@@ -12,7 +17,7 @@ Exchange::Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways,
       links(ways),
       io(thread),
       identity(identify(asked.headers)),
-      caller(keys.find(bearer_in(asked.headers.value("authorization")))) {
+      caller(keys.find(key_in(asked.headers))) {
   record.bytes_in = asked.body.size();
   common.add("x-request-id", identity.request_id);
 }

@@ -21,6 +21,10 @@
 
 namespace sluice {
 
+// The key that a request shows. Two of them are none: whoever stands in front may have looked at
+// the other.
+[[nodiscard]] std::string_view key_in(const HttpHeaders& headers) noexcept;
+
 struct Exchange {
   Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways, asio::io_context& thread,
            const KeyRing& keys);

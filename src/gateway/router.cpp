@@ -107,6 +107,12 @@ bool Router::is_trusted(const HttpRequest& request) const noexcept {
          std::find(clients.begin(), clients.end(), request.client_identity) != clients.end();
 }
 
+bool Router::wants_body(const HttpRequest& request) const noexcept {
+  const Match found = match(request.path);
+  return has_body(found.route) && request.method == found.method && is_json(request.headers) &&
+         around_.keys.find(key_in(request.headers)) != nullptr;
+}
+
 Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& io) {
   if (auto preflight = around_.cors.answer_preflight(request)) {
     static_cast<void>(co_await responder.respond(std::move(*preflight), ""));
