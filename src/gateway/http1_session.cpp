@@ -149,7 +149,7 @@ Task<bool> Http1Session::answer(Http1Parser& parser) {
   answering_ = nullptr;
   if (socket_.write_timed_out()) metrics_.timed_out(HttpTimeout::kWrite);
   count_bytes();
-  co_return responder.keep_alive();
+  co_return responder.keep_alive() && !socket_.overflowed();
 }
 
 // A client that goes cancels the handler, at whatever it waits for.
