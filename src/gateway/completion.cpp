@@ -73,9 +73,9 @@ Task<void> Completion::run() {
   for (const std::string& warning : request_.warnings)
     exchange_.common.add("x-gateway-warnings", warning);
   // Tenants share no prefix and no affinity.
-  request_.routing.affinity = concat(caller.name, '\n', request_.routing.affinity);
+  request_.routing.affinity = concat(exchange_.tenant, '\n', request_.routing.affinity);
   for (GenerationRequest& generation : request_.generations)
-    generation.cache.salt = concat(caller.name, '\n', generation.cache.salt);
+    generation.cache.salt = concat(exchange_.tenant, '\n', generation.cache.salt);
   co_await answer();
 }
 

@@ -35,6 +35,7 @@ struct Exchange {
   asio::io_context& io;
   RequestIdentity identity;
   std::shared_ptr<const ApiKey> caller;
+  std::string tenant;    // who shares a cache with nobody else: a key, or else a certificate
   bool trusted = false;  // whether the caller may name machines
   HttpHeaders common;    // on every answer
   AccessRecord record;
