@@ -45,9 +45,7 @@ Result<void> how_it_ended(const grpc::Status& status, const grpc::ClientContext&
   const auto& trailers = call.GetServerTrailingMetadata();
   // A replica's own answer carries a request id; without one it is gRPC that speaks, of addresses
   // which are nobody's business.
-  const bool answered = trailers.count("x-request-id") > 0 ||
-                        call.GetServerInitialMetadata().count("x-request-id") > 0;
-  if (how.error().code == Code::kUnavailable && !answered)
+  if (how.error().code == Code::kUnavailable && trailers.count("x-request-id") == 0)
     return fail(Code::kUnavailable, "the replica is gone");
   const auto wait = trailers.find("retry-after-ms");
   if (wait == trailers.end()) return how;
