@@ -13,8 +13,8 @@ namespace sluice {
 namespace {
 
 void read_max_tokens(Fields& fields, Stopping& stopping) {
-  fields.read("max_tokens", stopping.max_tokens);
-  fields.read("max_completion_tokens", stopping.max_tokens);
+  read_token_bound(fields, "max_tokens", stopping);
+  read_token_bound(fields, "max_completion_tokens", stopping);
 }
 
 void read_logprobs(Fields& fields, Sampling& sampling) {
