@@ -54,7 +54,9 @@ bool has_body(Route route) noexcept {
 // JSON, or nothing said: curl's default for -d is a form, which is refused with a hint.
 bool is_json(const HttpHeaders& headers) noexcept {
   const std::string_view type = headers.value("content-type");
-  return type.empty() || type.starts_with("application/json");
+  std::string_view kind = type.substr(0, type.find(';'));
+  while (kind.ends_with(' ') || kind.ends_with('\t')) kind.remove_suffix(1);
+  return type.empty() || same_word(kind, "application/json");
 }
 
 Error too_busy(const GatewayLimits& limits) {
