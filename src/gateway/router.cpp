@@ -68,6 +68,7 @@ Error too_busy(const GatewayLimits& limits) {
 
 // Not coroutines (see Exchange::answer).
 Task<void> refuse_method(Exchange& exchange, const char* method) {
+  exchange.record.failure = Code::kInvalidArgument;
   ResponseHead head = exchange.head(405, "application/json");
   head.headers.add("allow", method);
   return exchange.answer(
@@ -77,6 +78,7 @@ Task<void> refuse_method(Exchange& exchange, const char* method) {
 }
 
 Task<void> refuse_media_type(Exchange& exchange) {
+  exchange.record.failure = Code::kInvalidArgument;
   return exchange.answer(exchange.head(415, "application/json"),
                          to_json(api_error(Code::kInvalidArgument,
                                            "the body must be JSON (Content-Type: application/json)",
@@ -214,7 +216,8 @@ void Router::close_record(Exchange& exchange, Route route) noexcept try {
   const Duration took = around_.completion.clock.now() - exchange.request.arrived_at;
   record.request_id = exchange.identity.request_id;
   if (exchange.caller) record.key = exchange.caller->name;
-  record.method = exchange.request.method;
+  constexpr std::size_t kLongestMethod = 32;  // clients make them up
+  record.method = exchange.request.method.substr(0, kLongestMethod);
   record.route = route_name(route);
   record.duration = std::chrono::duration_cast<std::chrono::milliseconds>(took);
   around_.completion.metrics.count(route, record.status);
