@@ -86,7 +86,9 @@ std::string_view bearer_in(std::string_view authorization) noexcept {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     if (lower != kScheme[i]) return {};
   }
-  return authorization.substr(kScheme.size());
+  authorization.remove_prefix(kScheme.size());
+  authorization.remove_prefix(std::min(authorization.find_first_not_of(' '), authorization.size()));
+  return authorization;
 }
 
 KeyRing::KeyRing()

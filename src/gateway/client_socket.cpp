@@ -74,6 +74,11 @@ std::size_t ClientSocket::room() const noexcept {
   return bound - std::min(bound, input_.size() - consumed_);
 }
 
+// Where there is no room, to be thrown away.
+std::size_t ClientSocket::most_to_read() const noexcept {
+  return room() > 0 ? room() : kLeastInput;
+}
+
 void ClientSocket::consume(std::size_t bytes) noexcept {
   consumed_ += bytes;
   if (consumed_ < input_.size()) return;
@@ -96,11 +101,8 @@ Task<ClientSocket::Fill> ClientSocket::fill(TimePoint until) {
 void ClientSocket::start_read() {
   if (reading_ || ended_) return;
   reading_ = true;
-  if (room() == 0) {
-    error_wait_ = true;
-    socket_.async_wait(tcp::socket::wait_error, [this](error_code error) { on_error_wait(error); });
-  } else if (tls_) {
-    tls_->stream.async_read_some(asio::buffer(tls_->in, room()),
+  if (tls_) {
+    tls_->stream.async_read_some(asio::buffer(tls_->in, most_to_read()),
                                  [this](error_code error, std::size_t bytes) {
                                    on_read(error, {tls_->in.data(), bytes});
                                  });
@@ -111,7 +113,7 @@ void ClientSocket::start_read() {
 
 void ClientSocket::on_readable(error_code error) {
   std::size_t bytes = 0;
-  if (!error) bytes = socket_.read_some(asio::buffer(io_.scratch(), room()), error);
+  if (!error) bytes = socket_.read_some(asio::buffer(io_.scratch(), most_to_read()), error);
   if (error == asio::error::would_block) error = {};
   on_read(error, {io_.scratch().data(), bytes});
 }
@@ -120,15 +122,12 @@ void ClientSocket::on_read(error_code error, std::string_view bytes) {
   reading_ = false;
   received_ += bytes.size();
   if (consumed_ > 0) input_.erase(0, std::exchange(consumed_, 0));
-  input_.append(bytes);
+  if (room() > 0) {
+    input_.append(bytes);  // over TLS perhaps a record more than there is room for
+  } else {
+    overflowed_ = overflowed_ || !bytes.empty();
+  }
   ended_ = ended_ || error;
-  tell_of_read();
-}
-
-void ClientSocket::on_error_wait(error_code error) {
-  reading_ = false;
-  error_wait_ = false;
-  ended_ = ended_ || error != asio::error::operation_aborted;
   tell_of_read();
 }
 
@@ -144,12 +143,6 @@ bool ClientSocket::watch(std::function<void()> on_gone) {
   on_gone_ = std::move(on_gone);
   start_read();
   return true;
-}
-
-void ClientSocket::unwatch() noexcept {
-  on_gone_ = nullptr;
-  error_code error;
-  if (error_wait_) socket_.cancel(error);
 }
 
 Task<bool> ClientSocket::write(Pieces pieces) {

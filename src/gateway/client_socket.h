@@ -2,7 +2,7 @@
 // There is at most one read under way and it outlives its waiter, so that a client's going is
 // noticed while its request is being answered; a client that has shut down only its sending side
 // counts as gone, too. Writes go to the kernel at once and wait only when it takes no more.
-// Bounded: input by --max-header-bytes (at the bound nothing is read, and only a reset is noticed);
+// Bounded: input by --max-header-bytes, and a TLS record (at the bound what comes is thrown away);
 // output by what one write holds; a write that the client doesn't take by --write-timeout-ms.
 // Thread: its I/O thread.
 #pragma once
@@ -53,8 +53,12 @@ class ClientSocket {
 
   // From here to unwatch(), `on_gone` is called once if the client goes. It may be the last thing
   // that is done with this socket. False: the client is gone already.
+  // What the client sends meanwhile is kept for later up to the bound; what comes beyond is read
+  // and thrown away, since otherwise its end would never be seen.
   [[nodiscard]] bool watch(std::function<void()> on_gone);
-  void unwatch() noexcept;
+  void unwatch() noexcept { on_gone_ = nullptr; }
+  // Whether something was thrown away: nothing behind it can be understood.
+  [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
 
   // False: the client is gone, or took nothing for too long, or the task was cancelled; what part
   // of it was sent is unknown then, and nothing more can be sent.
@@ -76,10 +80,10 @@ class ClientSocket {
   enum class Taken { kAll, kSome, kFailed };
 
   [[nodiscard]] std::size_t room() const noexcept;
+  [[nodiscard]] std::size_t most_to_read() const noexcept;
   void start_read();
   void on_readable(boost::system::error_code error);
   void on_read(boost::system::error_code error, std::string_view bytes);
-  void on_error_wait(boost::system::error_code error);
   void tell_of_read();
 
   [[nodiscard]] Taken write_now(Pieces& pieces);
@@ -100,7 +104,7 @@ class ClientSocket {
   std::size_t consumed_ = 0;
   std::uint64_t received_ = 0;
   bool reading_ = false;
-  bool error_wait_ = false;     // the read under way is a wait for a reset: there is no room
+  bool overflowed_ = false;
   bool ended_ = false;          // nothing more comes
   asio::steady_timer arrived_;  // until when fill() waits; cancelled to wake it
   std::function<void()> on_gone_;

@@ -73,9 +73,9 @@ Task<void> Completion::run() {
   for (const std::string& warning : request_.warnings)
     exchange_.common.add("x-gateway-warnings", warning);
   // Tenants share no prefix and no affinity.
-  request_.routing.affinity = concat(caller.name, '\n', request_.routing.affinity);
+  request_.routing.affinity = concat(exchange_.tenant, '\n', request_.routing.affinity);
   for (GenerationRequest& generation : request_.generations)
-    generation.cache.salt = concat(caller.name, '\n', generation.cache.salt);
+    generation.cache.salt = concat(exchange_.tenant, '\n', generation.cache.salt);
   co_await answer();
 }
 
@@ -136,6 +136,9 @@ Task<std::optional<Error>> Completion::attempt(const ReplicaPool::Choice& choice
     if (!out_.empty() && !co_await send()) co_return std::nullopt;
     if (something) continue;
     const TimePoint now = environment_.clock.now();
+    // The replica knows the deadline as well, but may be frozen or cut off.
+    if (now >= times_.deadline)
+      co_return Error{Code::kDeadlineExceeded, "the request's time is over"};
     if (!first_token_at_ && now >= times_.first_token_by)
       co_return Error{Code::kDeadlineExceeded, "the first token did not come in the time given"};
     if (!co_await keep_alive()) co_return std::nullopt;
@@ -203,7 +206,8 @@ TimePoint Completion::comment_due() const noexcept {
 }
 
 TimePoint Completion::next_event() const noexcept {
-  return std::min(comment_due(), first_token_at_ ? kForever : times_.first_token_by);
+  const TimePoint first = first_token_at_ ? kForever : times_.first_token_by;
+  return std::min({comment_due(), first, times_.deadline});
 }
 
 Task<void> Completion::finish() {

@@ -17,6 +17,18 @@ bool allowed(const Exchange& exchange, const Routing& routing) {
   });
 }
 
+// A replica has "inputs" where a client has "input".
+ApiError about_the_input(Error error) {
+  constexpr std::string_view kTheirs = "inputs[";
+  const bool named = error.message.starts_with(kTheirs);
+  const bool too_long = named && error.message.find("context") != std::string::npos;
+  if (named) error.message.erase(kTheirs.size() - 2, 1);
+  ApiError shown = to_api_error(std::move(error));
+  if (named) shown.param = shown.error.message.substr(0, shown.error.message.find(' '));
+  if (too_long) shown.code = "context_length_exceeded";
+  return shown;
+}
+
 }  // namespace
 
 template <typename Answer, typename Call>
@@ -56,7 +68,7 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
         return exchange.links.embed(choice.replica, choice.model, asked->inputs,
                                     exchange.call_context(times.deadline));
       });
-  if (!answer) co_return co_await exchange.answer_error(answer.error());
+  if (!answer) co_return co_await exchange.answer_error(about_the_input(answer.error()));
   reserved->settle(answer->prompt_tokens);
   const std::size_t size = answer->embeddings.empty() ? 0 : answer->embeddings.front().size();
   if (asked->dimensions != 0 && asked->dimensions != size) {

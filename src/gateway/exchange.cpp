@@ -4,6 +4,28 @@
 #include "gateway/routing_text.h"
 
 namespace sluice {
+namespace {
+
+// Subjects may be longer than a key's name, and no name has this sign.
+std::string tenant_of(const ApiKey* caller, std::string_view certificate) {
+  if (caller != nullptr && !caller->name.empty()) return caller->name;
+  if (certificate.empty()) return {};
+  const Sha256 hash = sha256(certificate);
+  std::string tenant = "=";
+  for (std::size_t i = 0; i < hash.size() / 2; ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    tenant += kDigits[hash[i] >> 4];
+    tenant += kDigits[hash[i] & 0xF];
+  }
+  return tenant;
+}
+
+}  // namespace
+
+std::string_view key_in(const HttpHeaders& headers) noexcept {
+  constexpr std::string_view kField = "authorization";
+  return headers.count(kField) == 1 ? bearer_in(headers.value(kField)) : std::string_view();
+}
 
 Exchange::Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways,
                    asio::io_context& thread, const KeyRing& keys)
@@ -12,7 +34,8 @@ Exchange::Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways,
       links(ways),
       io(thread),
       identity(identify(asked.headers)),
-      caller(keys.find(bearer_in(asked.headers.value("authorization")))) {
+      caller(keys.find(key_in(asked.headers))),
+      tenant(tenant_of(caller.get(), asked.client_identity)) {
   record.bytes_in = asked.body.size();
   common.add("x-request-id", identity.request_id);
 }

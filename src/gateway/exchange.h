@@ -21,6 +21,10 @@
 
 namespace sluice {
 
+// The key that a request shows. Two of them are none: whoever stands in front may have looked at
+// the other.
+[[nodiscard]] std::string_view key_in(const HttpHeaders& headers) noexcept;
+
 struct Exchange {
   Exchange(HttpRequest& asked, Responder& way_back, ReplicaLinks& ways, asio::io_context& thread,
            const KeyRing& keys);
@@ -31,6 +35,7 @@ struct Exchange {
   asio::io_context& io;
   RequestIdentity identity;
   std::shared_ptr<const ApiKey> caller;
+  std::string tenant;    // who shares a cache with nobody else: a key, or else a certificate
   bool trusted = false;  // whether the caller may name machines
   HttpHeaders common;    // on every answer
   AccessRecord record;

@@ -158,6 +158,9 @@ Result<void> Gateway::Parts::listen() {
   HttpServerOptions server_options;
   server_options.listen = options.listen;
   server_options.tls = options.tls;
+  server_options.wants_body = [this](const HttpRequest& request) {
+    return router->wants_body(request);
+  };
   auto started =
       HttpServer::start(server_options, options.limits, metrics, io,
                         [this](HttpRequest& request, Responder& responder, IoThread& thread) {

@@ -1,5 +1,6 @@
 #include "gateway/http1_session.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -24,11 +25,12 @@ TimePoint from_now(std::chrono::milliseconds wait) noexcept {
 
 Http1Session::Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                            const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-                           const HttpHandler& handler)
+                           const HttpHandler& handler, const HttpBodyCheck& wants_body)
     : limits_(limits),
       metrics_(metrics),
       io_(io),
       handler_(handler),
+      wants_body_(wants_body),
       socket_(std::move(socket), std::move(tls), limits, io) {}
 
 Task<void> Http1Session::run() {
@@ -95,11 +97,16 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
       if (parser.refusal()) co_return Got::kRefusal;
       if (parser.done()) co_return Got::kRequest;
       if (parser.head_done()) {
-        if (std::exchange(waiting_for, HttpTimeout::kBody) == HttpTimeout::kHeader &&
-            !co_await invite_body(parser)) {
-          co_return Got::kNothing;
+        if (std::exchange(waiting_for, HttpTimeout::kBody) == HttpTimeout::kHeader) {
+          if (wants_body_ && !wants_body_(parser.request())) {
+            parser.request().body = {};
+            co_return Got::kRequest;
+          }
+          if (!co_await invite_body(parser)) co_return Got::kNothing;
         }
-        until = from_now(limits_.body_timeout);
+        // Byte by byte a body would never be late.
+        until = std::min(from_now(limits_.body_timeout),
+                         parser.request().arrived_at + limits_.request_timeout);
       }
     }
     idle_ = waiting_for == HttpTimeout::kIdle;
@@ -111,7 +118,8 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
       if (waiting_for != HttpTimeout::kIdle) {
         co_await refuse(408, waiting_for == HttpTimeout::kHeader
                                  ? "the request's head did not come within --header-timeout-ms"
-                                 : "nothing of the request's body came for --body-timeout-ms");
+                                 : "nothing of the request's body came for --body-timeout-ms, or "
+                                   "not all of it within --request-timeout-ms");
       }
     }
     co_return Got::kNothing;
@@ -131,14 +139,14 @@ Task<bool> Http1Session::answer(Http1Parser& parser) {
   Http1Responder responder(socket_, io_,
                            {.http10 = parser.http10(),
                             .head_only = request.method == "HEAD",
-                            .keep_alive = parser.keep_alive() && !draining_});
+                            .keep_alive = parser.done() && parser.keep_alive() && !draining_});
   metrics_.requests.add();
   answering_ = &responder;
   co_await handle(request, responder);
   answering_ = nullptr;
   if (socket_.write_timed_out()) metrics_.timed_out(HttpTimeout::kWrite);
   count_bytes();
-  co_return responder.keep_alive();
+  co_return responder.keep_alive() && !socket_.overflowed();
 }
 
 // A client that goes cancels the handler, at whatever it waits for.

@@ -25,7 +25,7 @@ class Http1Session {
   // `tls`: null without. The others outlive this.
   Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-               const HttpHandler& handler);
+               const HttpHandler& handler, const HttpBodyCheck& wants_body);
 
   // Until the connection is closed.
   [[nodiscard]] Task<void> run();
@@ -52,6 +52,7 @@ class Http1Session {
   HttpMetrics& metrics_;
   IoThread& io_;
   const HttpHandler& handler_;
+  const HttpBodyCheck& wants_body_;
   ClientSocket socket_;
   std::string client_identity_;
   Http1Responder* answering_ = nullptr;

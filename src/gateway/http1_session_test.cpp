@@ -206,7 +206,7 @@ TEST(Http1Session, AClientThatGoesIsNoticedBehindItsPipelinedRequests) {
   EXPECT_EQ(presence.began, 1);
 }
 
-TEST(Http1Session, WhatIsPipelinedBeyondTheBoundWaitsAndAResetIsStillNoticed) {
+TEST(Http1Session, BehindWhatIsPipelinedBeyondTheBoundAClientThatGoesIsStillNoticed) {
   Presence presence;
   GatewayLimits limits;
   limits.max_header_bytes = 1000;
@@ -215,7 +215,7 @@ TEST(Http1Session, WhatIsPipelinedBeyondTheBoundWaitsAndAResetIsStillNoticed) {
   client.send(kGet);
   ASSERT_TRUE(Presence::reaches(presence.began, 1));
   client.send(std::string(256 << 10, 'x'));
-  client.reset();
+  client.shut_down_sending();
   EXPECT_TRUE(Presence::reaches(presence.ended, 1));
   EXPECT_TRUE(server.shows("sluice_http_connections 0"));
 }

@@ -16,4 +16,8 @@ namespace sluice {
 
 using HttpHandler = std::function<Task<void>(HttpRequest&, Responder&, IoThread&)>;
 
+// Asked once the head of a request has come and its body has not: whether the body is to be read.
+// If not, the request is handled without it, and its connection closed behind the answer.
+using HttpBodyCheck = std::function<bool(const HttpRequest&)>;
+
 }  // namespace sluice

@@ -70,11 +70,13 @@ bool out_of_descriptors(const error_code& error) noexcept {
 
 class HttpServer::Core {
  public:
-  Core(const GatewayLimits& limits, Metrics& metrics, IoThreads& threads, HttpHandler handler)
+  Core(const GatewayLimits& limits, Metrics& metrics, IoThreads& threads, HttpHandler handler,
+       HttpBodyCheck wants_body)
       : limits_(limits),
         metrics_(metrics),
         threads_(threads),
         handler_(std::move(handler)),
+        wants_body_(std::move(wants_body)),
         sessions_(threads.size()) {
     metrics_.connections_limit.set(limits.max_connections);
   }
@@ -101,6 +103,7 @@ class HttpServer::Core {
   HttpMetrics metrics_;
   IoThreads& threads_;
   const HttpHandler handler_;
+  const HttpBodyCheck wants_body_;
   SystemClock clock_;
   ListenAddress address_;
 
@@ -195,7 +198,8 @@ void HttpServer::Core::take(tcp::socket socket, IoThread& io) {
 Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                                    IoThread& io, [[maybe_unused]] Gate::Pass pass) {
   metrics_.connections.add(1);
-  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_);
+  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_,
+                       wants_body_);
   auto& sessions = sessions_[io.index()];
   sessions.insert(&session);
   if (draining_) session.drain();
@@ -236,7 +240,8 @@ HttpServer::~HttpServer() {
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& options,
                                                       const GatewayLimits& limits, Metrics& metrics,
                                                       IoThreads& threads, HttpHandler handler) {
-  auto core = std::make_unique<Core>(limits, metrics, threads, std::move(handler));
+  auto core =
+      std::make_unique<Core>(limits, metrics, threads, std::move(handler), options.wants_body);
   if (auto listening = core->listen(options); !listening) {
     return tl::unexpected(std::move(listening.error()));
   }

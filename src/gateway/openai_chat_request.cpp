@@ -13,8 +13,8 @@ namespace sluice {
 namespace {
 
 void read_max_tokens(Fields& fields, Stopping& stopping) {
-  fields.read("max_tokens", stopping.max_tokens);
-  fields.read("max_completion_tokens", stopping.max_tokens);
+  read_token_bound(fields, "max_tokens", stopping);
+  read_token_bound(fields, "max_completion_tokens", stopping);
 }
 
 void read_logprobs(Fields& fields, Sampling& sampling) {
@@ -63,7 +63,9 @@ OpenAiRequest read_chat(Fields& fields, const HttpRequest& request, const Gatewa
   refuse_functions(fields);
   refuse_modalities(fields);
   refuse_constraints(fields);
-  if (fields.has("prediction")) fields.fail_unsupported("prediction");
+  for (const std::string_view name : {"prediction", "chat_template", "chat_template_kwargs"}) {
+    if (fields.has(name)) fields.fail_unsupported(name);
+  }
   std::vector<GenerationRequest> generations;
   generations.push_back(std::move(generation));
   return assemble(fields, request, trusted, std::move(shape), marks, std::move(generations));

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "gateway/openai_assembly.h"
 #include "gateway/openai_options.h"
 #include "gateway/openai_request.h"
@@ -25,6 +26,16 @@ std::vector<std::string> read_prompts(Fields& fields) {
   return prompts;
 }
 
+// What a replica would call top_logprobs.
+void read_logprobs(Fields& fields, Sampling& sampling) {
+  constexpr std::int32_t kMost = 20;
+  std::int32_t top = 0;
+  if (!fields.read("logprobs", top)) return;
+  if (top < 0 || top > kMost)
+    fields.fail("logprobs", concat("must be from 0 to ", kMost, "; it is ", top));
+  sampling.top_logprobs = top;
+}
+
 void read_best_of(Fields& fields, std::int32_t n) {
   std::int32_t best_of = n;
   fields.read("best_of", best_of);
@@ -39,10 +50,10 @@ OpenAiRequest read_completion(Fields& fields, const HttpRequest& request,
   read_streaming(fields, shape);
   GenerationRequest each;
   read_sampling(fields, each.sampling);
-  fields.read("logprobs", each.sampling.top_logprobs);
+  read_logprobs(fields, each.sampling);
   each.stopping.max_tokens = kDefaultMaxTokens;
   read_stopping(fields, each.stopping);
-  fields.read("max_tokens", each.stopping.max_tokens);
+  read_token_bound(fields, "max_tokens", each.stopping);
   std::vector<std::string> prompts = read_prompts(fields);
   each.n = read_n(fields, prompts.size(), limits);
   read_best_of(fields, each.n);

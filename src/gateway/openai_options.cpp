@@ -8,6 +8,14 @@
 #include "base/concat.h"
 
 namespace sluice {
+
+void read_token_bound(Fields& fields, std::string_view name, Stopping& stopping) {
+  std::int32_t most = 0;
+  if (!fields.read(name, most)) return;
+  if (most < 1) fields.fail(name, concat("must be at least 1; it is ", most));
+  stopping.max_tokens = most;
+}
+
 void read_sampling(Fields& fields, Sampling& sampling) {
   fields.read("temperature", sampling.temperature);
   fields.read("top_p", sampling.top_p);

@@ -8,6 +8,10 @@
 
 namespace sluice {
 
+// A bound of tokens by the name that the client gave it. What it can't be is refused here, since a
+// replica would call it max_tokens.
+void read_token_bound(Fields& fields, std::string_view name, Stopping& stopping);
+
 void read_sampling(Fields& fields, Sampling& sampling);
 void read_stopping(Fields& fields, Stopping& stopping);
 void read_streaming(Fields& fields, AnswerShape& shape);

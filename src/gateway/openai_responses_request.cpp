@@ -118,7 +118,7 @@ OpenAiRequest read_responses(Fields& fields, const HttpRequest& request, bool tr
   read_sampling(fields, generation.sampling);
   read_logprobs(fields, generation.sampling);
   read_stopping(fields, generation.stopping);
-  fields.read("max_output_tokens", generation.stopping.max_tokens);
+  read_token_bound(fields, "max_output_tokens", generation.stopping);
   refuse_unserved(fields);
   shape.settings = settings_of(fields, generation);
   std::vector<GenerationRequest> generations;

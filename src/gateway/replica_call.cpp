@@ -43,6 +43,10 @@ Result<void> how_it_ended(const grpc::Status& status, const grpc::ClientContext&
   if (how.error().code == Code::kUnauthenticated || how.error().code == Code::kPermissionDenied)
     return fail(Code::kUnavailable, "the replica does not take this gateway's key");
   const auto& trailers = call.GetServerTrailingMetadata();
+  // A replica's own answer carries a request id; without one it is gRPC that speaks, of addresses
+  // which are nobody's business.
+  if (how.error().code == Code::kUnavailable && trailers.count("x-request-id") == 0)
+    return fail(Code::kUnavailable, "the replica is gone");
   const auto wait = trailers.find("retry-after-ms");
   if (wait == trailers.end()) return how;
   std::uint32_t ms = 0;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kKeepaliveTimeMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
+constexpr int kConnectMs = 5'000;  // TCP, TLS and HTTP/2 settings, over a slow network too
 constexpr int kFirstReconnectMs = 100;
 constexpr int kMostReconnectMs = 1'000;
 // A server runs about two messages ahead of a reader that stops (docs/contract.md).
@@ -74,7 +75,8 @@ std::shared_ptr<grpc::Channel> ReplicaEndpoint::open(ChannelUse use) const {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  // gRPC's name for how long one attempt may take at least.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMostReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // the gateway's own, within its budget
   if (use == ChannelUse::kCalls) {

@@ -54,7 +54,9 @@ bool has_body(Route route) noexcept {
 // JSON, or nothing said: curl's default for -d is a form, which is refused with a hint.
 bool is_json(const HttpHeaders& headers) noexcept {
   const std::string_view type = headers.value("content-type");
-  return type.empty() || type.starts_with("application/json");
+  std::string_view kind = type.substr(0, type.find(';'));
+  while (kind.ends_with(' ') || kind.ends_with('\t')) kind.remove_suffix(1);
+  return type.empty() || same_word(kind, "application/json");
 }
 
 Error too_busy(const GatewayLimits& limits) {
@@ -66,6 +68,7 @@ Error too_busy(const GatewayLimits& limits) {
 
 // Not coroutines (see Exchange::answer).
 Task<void> refuse_method(Exchange& exchange, const char* method) {
+  exchange.record.failure = Code::kInvalidArgument;
   ResponseHead head = exchange.head(405, "application/json");
   head.headers.add("allow", method);
   return exchange.answer(
@@ -75,6 +78,7 @@ Task<void> refuse_method(Exchange& exchange, const char* method) {
 }
 
 Task<void> refuse_media_type(Exchange& exchange) {
+  exchange.record.failure = Code::kInvalidArgument;
   return exchange.answer(exchange.head(415, "application/json"),
                          to_json(api_error(Code::kInvalidArgument,
                                            "the body must be JSON (Content-Type: application/json)",
@@ -105,6 +109,12 @@ bool Router::is_trusted(const HttpRequest& request) const noexcept {
   const auto& clients = around_.trusted_clients;
   return !request.client_identity.empty() &&
          std::find(clients.begin(), clients.end(), request.client_identity) != clients.end();
+}
+
+bool Router::wants_body(const HttpRequest& request) const noexcept {
+  const Match found = match(request.path);
+  return has_body(found.route) && request.method == found.method && is_json(request.headers) &&
+         around_.keys.find(key_in(request.headers)) != nullptr;
 }
 
 Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& io) {
@@ -206,7 +216,8 @@ void Router::close_record(Exchange& exchange, Route route) noexcept try {
   const Duration took = around_.completion.clock.now() - exchange.request.arrived_at;
   record.request_id = exchange.identity.request_id;
   if (exchange.caller) record.key = exchange.caller->name;
-  record.method = exchange.request.method;
+  constexpr std::size_t kLongestMethod = 32;  // clients make them up
+  record.method = exchange.request.method.substr(0, kLongestMethod);
   record.route = route_name(route);
   record.duration = std::chrono::duration_cast<std::chrono::milliseconds>(took);
   around_.completion.metrics.count(route, record.status);

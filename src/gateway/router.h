@@ -41,6 +41,9 @@ class Router {
 
   [[nodiscard]] Task<void> answer(HttpRequest& request, Responder& responder, IoThread& io);
 
+  // Whether the request can need its body: nobody fills the memory without a key.
+  [[nodiscard]] bool wants_body(const HttpRequest& request) const noexcept;
+
   // From now on /readyz says so.
   void drain() noexcept { draining_ = true; }
 

@@ -63,6 +63,22 @@ def up(shared_up: Server) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def shared_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("edge")
+    (folder / "script").write_text('piece "token "\n' * 5)
+    flags = ["--engine", "scripted", "--warm-up", "false", "--script", str(folder / "script")]
+    with contextlib.closing(Server(folder, *flags, command="up")) as server:
+        yield server
+
+
+@pytest.fixture
+def edge(shared_edge: Server) -> Iterator[Server]:
+    """`sluice up` whose scripted engine says five tokens, without keys: for what is refused, and how answers look."""
+    with left_idle(shared_edge) as server:
+        yield server
+
+
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., Server]]:
     """start(*flags): a replica of the test's own."""
