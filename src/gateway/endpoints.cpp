@@ -37,7 +37,7 @@ Task<Result<Answer>> Endpoints::anywhere(Exchange& exchange, const Routing& rout
   std::optional<Error> failure;
   for (std::uint32_t attempts = 1;; ++attempts) {
     const auto choice = pool_.choose(routing, tried);
-    if (!choice) co_return tl::unexpected(failure ? std::move(*failure) : choice.error());
+    if (!choice) co_return tl::unexpected(failure ? *failure : choice.error());
     tried.push_back(choice->replica);
     exchange.note(*choice, attempts);
     exchange.record.model = choice->model;
