@@ -1,5 +1,9 @@
 #include "gateway/exchange.h"
 
+#include <span>
+
+#include "access/hex.h"
+#include "base/concat.h"
 #include "contract/wire.h"
 #include "gateway/routing_text.h"
 
@@ -11,13 +15,7 @@ std::string tenant_of(const ApiKey* caller, std::string_view certificate) {
   if (caller != nullptr && !caller->name.empty()) return caller->name;
   if (certificate.empty()) return {};
   const Sha256 hash = sha256(certificate);
-  std::string tenant = "=";
-  for (std::size_t i = 0; i < hash.size() / 2; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    tenant += kDigits[hash[i] >> 4];
-    tenant += kDigits[hash[i] & 0xF];
-  }
-  return tenant;
+  return concat("=", to_hex(std::span(hash).first(ApiKey::kMaxNameBytes / 4)));
 }
 
 }  // namespace
