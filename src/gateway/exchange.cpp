@@ -67,8 +67,9 @@ Task<void> Exchange::refuse_model() {
   return refuse(Code::kPermissionDenied, "this key may not use that model", "model");
 }
 
-Result<RateLimits::Reservation> Exchange::reserve(RateLimits& rates, std::uint64_t tokens) {
-  auto reserved = rates.reserve(*caller, tokens);
+Result<RateLimits::Reservation> Exchange::reserve(RateLimits& rates, std::uint64_t tokens,
+                                                  std::uint32_t choices) {
+  auto reserved = rates.reserve(*caller, tokens, choices);
   add_headers(rates.figures(*caller), common);
   return reserved;
 }
