@@ -32,6 +32,11 @@ def gateway(build, replica_address):
                     "--metrics-listen", "127.0.0.1:0", "--access-log", "off", "--log-level", "error"])
 
 
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Envoy:
     def __init__(self, binary, replica_address, folder):
         self.port = free_port()
@@ -46,8 +51,7 @@ class Envoy:
         wait_for(self.answers, 20, "Envoy")
 
     def answers(self):
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        return listens(self.port)
 
     def __enter__(self):
         return self
@@ -116,8 +120,18 @@ def beside_envoy(build, envoy, name, flags, connections, tokens, seconds, stream
             report(name, ours, theirs, replica_us)
 
 
+def bare_writer_us(build, tokens, step_ms, seconds):
+    """What the system alone takes for one small write on each of 400 connections at that pace."""
+    port = free_port()
+    with subprocess.Popen([f"{build}/bench/bare_writer", str(port), str(tokens), str(step_ms)]) as writer:
+        wait_for(lambda: listens(port), 10, "bare_writer")
+        _, us, _, _ = measured(writer.pid, "chat.lua", port, 400, tokens, seconds)
+        writer.kill()
+    return us
+
+
 def main(build, envoy):
-    subprocess.run(["ninja", "-C", build, "sluice", "wire_load"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", build, "sluice", "wire_load", "bare_writer"], check=True, stdout=subprocess.DEVNULL)
 
     def row(what, who, value, unit):
         print(f"| {what} | {who} | {value:.2f} {unit} |", flush=True)
@@ -136,6 +150,7 @@ def main(build, envoy):
         row("", "envoy", theirs[3], "ms p99")
 
     beside_envoy(build, envoy, "paced, 400 streams at 20 ms", ["--step-ms", "20"], 400, 100, 12, "true", tokens)
+    row("", "a bare send() of the same size", bare_writer_us(build, 100, 20, 12), "µs CPU/token")
     beside_envoy(build, envoy, "burst, 32 connections", [], 32, 100, 8, "true", tokens)
     beside_envoy(build, envoy, "unary, one token, 64 connections", [], 64, 1, 8, "false", requests)
     with replica(build) as (_, line), gateway(build, address_in(line, "grpc")) as (_, ready):

@@ -9,7 +9,7 @@ target_compile_options(sluice_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_options INTERFACE -fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g1 -O1)
+    -fno-omit-frame-pointer -g1 -Og)
   target_link_options(sluice_options INTERFACE -fsanitize=${SLUICE_SANITIZE})
 endif()
 if(SLUICE_FUZZ)

@@ -8,9 +8,9 @@ void Alarm::set(TimePoint when) {
   ringing_->timer.expires_at(when);
   ringing_->timer.async_wait([weak = std::weak_ptr(ringing_), when](boost::system::error_code) {
     const auto ringing = weak.lock();
-    if (!ringing || ringing->target == nullptr || ringing->armed_for != when) return;
+    if (!ringing || ringing->armed_for != when) return;
     ringing->armed_for = kForever;
-    ringing->target->notify();
+    ringing->target.notify();
   });
 }
 

@@ -18,10 +18,6 @@ class Alarm {
  public:
   // `target` lives as long as this.
   Alarm(asio::io_context& io, WakeUp& target) : ringing_(std::make_shared<Ringing>(io, target)) {}
-  ~Alarm() {
-    ringing_->target = nullptr;
-    ringing_->timer.cancel();
-  }
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
@@ -29,12 +25,12 @@ class Alarm {
 
  private:
   struct Ringing {
-    Ringing(asio::io_context& io, WakeUp& who) : timer(io), target(&who) {}
+    Ringing(asio::io_context& io, WakeUp& who) : timer(io), target(who) {}
     asio::steady_timer timer;
-    WakeUp* target;
+    WakeUp& target;
     TimePoint armed_for = kForever;
   };
-  std::shared_ptr<Ringing> ringing_;
+  std::shared_ptr<Ringing> ringing_;  // what rings after this is gone finds nothing
 };
 
 }  // namespace sluice

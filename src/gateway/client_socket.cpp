@@ -69,12 +69,6 @@ std::string ClientSocket::client_identity() const {
   return tls_ ? peer_subject(tls_->stream.native_handle()) : std::string();
 }
 
-std::string ClientSocket::peer() const {
-  error_code error;
-  const auto endpoint = socket_.remote_endpoint(error);
-  return error ? std::string() : endpoint.address().to_string();
-}
-
 std::size_t ClientSocket::room() const noexcept {
   const std::size_t bound = std::max<std::size_t>(limits_.max_header_bytes, kLeastInput);
   return bound - std::min(bound, input_.size() - consumed_);

@@ -42,7 +42,6 @@ class ClientSocket {
   [[nodiscard]] Task<bool> handshake();
   [[nodiscard]] bool secure() const noexcept { return tls_ != nullptr; }
   [[nodiscard]] std::string client_identity() const;
-  [[nodiscard]] std::string peer() const;
 
   // Bytes that came and were not consumed.
   [[nodiscard]] std::string_view input() const noexcept {

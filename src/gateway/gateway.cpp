@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -71,7 +72,9 @@ class KeyWatch {
 class Gateway::Parts {
  public:
   Parts(GatewayOptions given, std::unique_ptr<KeyRing> given_keys)
-      : options(std::move(given)), keys(std::move(given_keys)), cors(options.cors_origins) {}
+      : options(std::move(given)), keys(std::move(given_keys)), cors(options.cors_origins) {
+    if (keys->required()) key_watch.emplace(*keys, clock);
+  }
   ~Parts() {
     server.reset();
     drop_links();
@@ -98,7 +101,7 @@ class Gateway::Parts {
   std::optional<Endpoints> endpoints;
   std::optional<Router> router;
   std::unique_ptr<HttpServer> server;
-  KeyWatch key_watch{*keys, clock};
+  std::optional<KeyWatch> key_watch;  // where there is a file
 };
 
 Result<void> Gateway::Parts::connect(Local local) {
@@ -154,7 +157,7 @@ Result<void> Gateway::Parts::listen() {
                            }});
   HttpServerOptions server_options;
   server_options.listen = options.listen;
-  server_options.tls = {options.tls_certificate, options.tls_key, options.tls_client_ca};
+  server_options.tls = options.tls;
   server_options.rules = {
       .wants_body = [this](const HttpRequest& request) { return router->wants_body(request); },
       .add_headers = [this](const HttpHeaders& request,

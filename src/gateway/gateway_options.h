@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/tls_files.h"
 #include "gateway/gateway_limits.h"
 #include "gateway/replica_pool.h"
 
@@ -14,9 +15,7 @@ namespace sluice {
 struct GatewayOptions {
   std::string listen = "127.0.0.1:8080";
   std::string metrics_listen = "127.0.0.1:9090";  // "off": none
-  std::string tls_certificate;                    // PEM files; all empty: no TLS
-  std::string tls_key;
-  std::string tls_client_ca;
+  TlsFiles tls;
 
   std::string api_keys;        // file; empty: nobody needs a key
   bool insecure_open = false;  // without keys on other than loopback addresses, too

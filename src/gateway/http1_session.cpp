@@ -31,8 +31,7 @@ Http1Session::Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::s
       io_(io),
       handler_(handler),
       rules_(rules),
-      socket_(std::move(socket), std::move(tls), limits, io),
-      peer_(socket_.peer()) {}
+      socket_(std::move(socket), std::move(tls), limits, io) {}
 
 Task<void> Http1Session::run() {
   try {
@@ -138,8 +137,6 @@ Task<bool> Http1Session::invite_body(const Http1Parser& parser) {
 
 Task<bool> Http1Session::answer(Http1Parser& parser) {
   HttpRequest& request = parser.request();
-  request.peer = peer_;
-  request.secure = socket_.secure();
   request.client_identity = client_identity_;
   Http1Responder responder(socket_, io_,
                            {.http10 = parser.http10(),

@@ -54,7 +54,6 @@ class Http1Session {
   const HttpHandler& handler_;
   const HttpRules& rules_;
   ClientSocket socket_;
-  std::string peer_;
   std::string client_identity_;
   Http1Responder* answering_ = nullptr;
   bool idle_ = false;

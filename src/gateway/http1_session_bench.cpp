@@ -217,9 +217,8 @@ int run(int argc, char** argv) {
   Metrics metrics;
   IoThreads threads(1);
   const bool serve = argc == 3 && std::string(argv[1]) == "serve";
-  auto server =
-      HttpServer::start({std::string("127.0.0.1:") + (serve ? argv[2] : "0"), "--listen", {}}, {},
-                        metrics, threads, handle);
+  auto server = HttpServer::start({std::string("127.0.0.1:") + (serve ? argv[2] : "0"), {}, {}}, {},
+                                  metrics, threads, handle);
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().message.c_str());
     return 1;

@@ -280,17 +280,5 @@ TEST(Http1Session, AHandlerThatThrowsOrStopsHalfwayCutsTheAnswerForAllToSee) {
   EXPECT_EQ(second.answer().body, "half<cut>");
 }
 
-TEST(Http1Session, ARequestKnowsItsPeer) {
-  const TestHttpServer server(
-      [](HttpRequest& request, Responder& responder, IoThread&) -> Task<void> {
-        EXPECT_FALSE(request.secure);
-        EXPECT_NE(request.arrived_at, TimePoint{});
-        static_cast<void>(co_await responder.respond({}, request.peer));
-      });
-  auto client = server.client();
-  client.send(kGet);
-  EXPECT_EQ(client.answer().body, "127.0.0.1");
-}
-
 }  // namespace
 }  // namespace sluice

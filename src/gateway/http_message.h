@@ -43,8 +43,6 @@ struct HttpRequest {
   std::string query;   // without the question mark, as sent
   HttpHeaders headers;
   std::string body;
-  std::string peer;             // the client's address, without its port
-  bool secure = false;          // over TLS
   std::string client_identity;  // subject of the client's certificate, where mutual TLS showed one
   TimePoint arrived_at{};       // when its first byte was read
 };

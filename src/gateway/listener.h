@@ -19,7 +19,7 @@ namespace sluice {
 
 struct HttpServerOptions {
   std::string listen;  // HOST:PORT; port 0: any free one
-  HttpTlsFiles tls;
+  TlsFiles tls;
   HttpRules rules;
 };
 

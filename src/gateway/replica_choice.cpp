@@ -39,7 +39,8 @@ bool permitted(const ReplicaFacts& facts, const Routing& routing) {
   if (is_any_of(facts, routing.ignore)) return false;
   if (routing.keep_nothing && !facts.retains_nothing) return false;
   if (!routing.quantizations.empty()) {
-    const std::string_view known = facts.quantization.empty() ? "unknown" : facts.quantization;
+    const std::string_view named = facts.quantization;
+    const std::string_view known = named.empty() ? "unknown" : named;
     if (!holds(routing.quantizations, known)) return false;
   }
   return routing.allow_fallbacks || routing.order.empty() || is_any_of(facts, routing.order);

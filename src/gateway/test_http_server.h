@@ -21,7 +21,7 @@ namespace sluice {
 class TestHttpServer {
  public:
   explicit TestHttpServer(HttpHandler handler, const GatewayLimits& limits = {},
-                          HttpServerOptions options = {"127.0.0.1:0", "--listen", {}},
+                          HttpServerOptions options = {"127.0.0.1:0", {}, {}},
                           std::size_t threads = 1)
       : threads_(threads) {
     auto server = HttpServer::start(options, limits, metrics_, threads_, std::move(handler));

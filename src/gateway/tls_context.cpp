@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookInterval{1};
 
-Result<std::shared_ptr<asio::ssl::context>> read_context(const HttpTlsFiles& files) {
+Result<std::shared_ptr<asio::ssl::context>> read_context(const TlsFiles& files) {
   namespace ssl = asio::ssl;
   if (files.certificate.empty() || files.key.empty()) {
     return invalid("TLS needs --tls-cert and --tls-key");
@@ -56,12 +56,12 @@ Result<std::shared_ptr<asio::ssl::context>> read_context(const HttpTlsFiles& fil
 
 }  // namespace
 
-TlsContext::TlsContext(HttpTlsFiles files, const Versions& seen,
+TlsContext::TlsContext(TlsFiles files, const Versions& seen,
                        std::shared_ptr<asio::ssl::context> context)
     : files_(std::move(files)), seen_(seen), context_(std::move(context)) {}
 
 // The versions are taken before the texts, so that a change in between is seen the next time.
-Result<TlsContext> TlsContext::load(HttpTlsFiles files) {
+Result<TlsContext> TlsContext::load(TlsFiles files) {
   const Versions seen = versions_of(files);
   auto context = read_context(files);
   if (!context) return tl::unexpected(std::move(context.error()));
@@ -84,7 +84,7 @@ const std::shared_ptr<asio::ssl::context>& TlsContext::current(TimePoint now) {
   return context_;
 }
 
-TlsContext::Versions TlsContext::versions_of(const HttpTlsFiles& files) noexcept {
+TlsContext::Versions TlsContext::versions_of(const TlsFiles& files) noexcept {
   return {file_version(files.certificate), file_version(files.key), file_version(files.client_ca)};
 }
 

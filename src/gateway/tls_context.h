@@ -12,33 +12,25 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_version.h"
+#include "base/tls_files.h"
 #include "gateway/asio.h"
 
 namespace sluice {
 
-struct HttpTlsFiles {
-  std::string certificate;  // --tls-cert: the chain, leaf first. Empty: no TLS
-  std::string key;          // --tls-key
-  std::string client_ca;    // --tls-client-ca. Not empty: clients must show a certificate of it
-  [[nodiscard]] bool enabled() const noexcept {
-    return !certificate.empty() || !key.empty() || !client_ca.empty();
-  }
-};
-
 class TlsContext {
  public:
   // Errors name the file and the flag.
-  [[nodiscard]] static Result<TlsContext> load(HttpTlsFiles files);
+  [[nodiscard]] static Result<TlsContext> load(TlsFiles files);
 
   // Looks at the files first, at most once a second. Connections share it with later ones.
   [[nodiscard]] const std::shared_ptr<asio::ssl::context>& current(TimePoint now);
 
  private:
   using Versions = std::array<FileVersion, 3>;
-  TlsContext(HttpTlsFiles files, const Versions& seen, std::shared_ptr<asio::ssl::context> context);
-  [[nodiscard]] static Versions versions_of(const HttpTlsFiles& files) noexcept;
+  TlsContext(TlsFiles files, const Versions& seen, std::shared_ptr<asio::ssl::context> context);
+  [[nodiscard]] static Versions versions_of(const TlsFiles& files) noexcept;
 
-  HttpTlsFiles files_;
+  TlsFiles files_;
   Versions seen_;
   TimePoint looked_at_{};
   std::shared_ptr<asio::ssl::context> context_;

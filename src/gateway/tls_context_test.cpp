@@ -18,7 +18,7 @@ class TlsContextTest : public testing::Test {
     folder_.write("cert.pem", certificate.certificate);
     folder_.write("key.pem", key.key);
   }
-  HttpTlsFiles files() const { return {folder_.file("cert.pem"), folder_.file("key.pem"), ""}; }
+  TlsFiles files() const { return {folder_.file("cert.pem"), folder_.file("key.pem"), ""}; }
 
   TestFolder folder_;
   const TestCertificate first_ = TestCertificate::make("first");

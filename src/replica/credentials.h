@@ -12,22 +12,13 @@
 #include "base/error.h"
 #include "base/file_version.h"
 #include "base/mutex.h"
+#include "base/tls_files.h"
 
 namespace grpc {
 class ServerCredentials;
 }
 
 namespace sluice {
-
-struct TlsFiles {
-  std::string certificate;  // --tls-cert: the chain, leaf first. Empty: no TLS
-  std::string key;          // --tls-key
-  std::string
-      client_ca;  // --tls-client-ca. Not empty: clients must show a certificate that it signed
-  [[nodiscard]] bool enabled() const noexcept {
-    return !certificate.empty() || !key.empty() || !client_ca.empty();
-  }
-};
 
 // PEM texts that belong together.
 struct TlsIdentity {

@@ -43,7 +43,8 @@ void Preparer::run() noexcept {
       job = std::move(queue_.front());
       queue_.pop_front();
     }
-    std::visit([this](auto& preparation) { prepare(preparation); }, *job);
+    if (auto* const generation = std::get_if<GenerationPreparation>(&*job)) prepare(*generation);
+    if (auto* const count = std::get_if<CountPreparation>(&*job)) prepare(*count);
     metrics_.preparing.add(-1);
   }
 }

@@ -164,7 +164,8 @@ void EngineLoop::step() {
       metrics_.failed_steps.add();
       log_error("engine", concat("a forward pass failed: ", result_.message));
       for (const Sequence* sequence : composer_.rows()) {
-        if (sequence->state != Sequence::State::kDone) end_failed(*sequence->request, result_.message);
+        if (sequence->state != Sequence::State::kDone)
+          end_failed(*sequence->request, result_.message);
       }
       break;
   }

@@ -1,7 +1,6 @@
 #include "tools/gateway_command.h"
 
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -9,29 +8,17 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.h"
 #include "gateway/gateway.h"
-#include "replica/grpc_log.h"
-#include "replica/process.h"
 #include "tools/gateway_options.h"
+#include "tools/server_process.h"
 #include "tools/stop_signals.h"
 
 namespace sluice {
-namespace {
-
-int failed(const Error& error) {
-  std::fprintf(stderr, "sluice gateway: %s\n", error.message.c_str());
-  return EXIT_FAILURE;
-}
-
-}  // namespace
-
 int run_gateway(int argc, char** argv) {
   auto command = parse_gateway_options(argc, argv);
-  if (!command) return failed(command.error());
+  if (!command) return end_with("gateway", command.error());
   if (!*command) return EXIT_SUCCESS;
 
-  std::signal(SIGPIPE, SIG_IGN);
   std::atomic<Gateway*> running = nullptr;
   std::promise<void> stopping;
   std::optional<StopSignals> signals(std::in_place, [&](int nth) {
@@ -41,13 +28,10 @@ int run_gateway(int argc, char** argv) {
     gateway->begin_drain();
     stopping.set_value();
   });
-  set_log_level((*command)->log_level);
-  route_grpc_log();
-  raise_descriptor_limit();
-  check_listen_backlog();
+  begin_server_process((*command)->log_level);
 
   auto started = Gateway::start(std::move((*command)->gateway), {});
-  if (!started) return failed(started.error());
+  if (!started) return end_with("gateway", started.error());
   const std::unique_ptr<Gateway> gateway = std::move(*started);
   running = gateway.get();
   std::printf("ready http=%s metrics=%s\n", gateway->address().c_str(),

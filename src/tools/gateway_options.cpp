@@ -8,32 +8,11 @@
 
 #include "base/concat.h"
 #include "base/listen_address.h"
-#include "tools/command_line.h"
 #include "tools/flags.h"
+#include "tools/server_command_line.h"
 
 namespace sluice {
 namespace {
-
-void add_file(CLI::App& app, const char* flag, std::string& field, const char* help) {
-  app.add_option(flag, field, help)->type_name("FILE");
-}
-
-void add_server(CLI::App& app, GatewayOptions& options) {
-  app.add_option("--listen", options.listen, "HTTP; port 0: any free one")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  app.add_option("--metrics-listen", options.metrics_listen,
-                 "Prometheus metrics over HTTP; off: none")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  add_file(app, "--tls-cert", options.tls_certificate,
-           "Certificate chain, PEM; read again when it changes");
-  add_file(app, "--tls-key", options.tls_key, "Its private key, PEM");
-  add_file(app, "--tls-client-ca", options.tls_client_ca,
-           "Clients must show a certificate of this authority");
-  add_file(app, "--api-keys", options.api_keys,
-           "Keys that may call (sluice key); read again when it changes");
-}
 
 bool is_loopback(const std::string& host) noexcept {
   if (host == "localhost") return true;
@@ -45,7 +24,9 @@ bool is_loopback(const std::string& host) noexcept {
 
 }  // namespace
 
-void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
+void add_gateway_flags(ServerCommandLine& line, GatewayOptions& options) {
+  CLI::App& app = line.app();
+  line.add_address("--listen", options.listen, "HTTP; port 0: any free one");
   add_list(app, "replica", options.replicas, "HOST:PORT[;name=NAME][;retain=none]",
            "A replica, or a name for several; may be given many times");
   add_choice(app, "policy", options.policy,
@@ -53,12 +34,12 @@ void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
               {"least-load", PoolPolicy::kLeastLoad},
               {"round-robin", PoolPolicy::kRoundRobin}},
              "Which replica takes a request that names none");
-  add_file(app, "--replica-key", options.replica_key, "Holds this gateway's key at its replicas");
-  add_file(app, "--replica-tls-ca", options.replica_tls.authority,
-           "Replicas must show a certificate of this authority; turns TLS to them on");
-  add_file(app, "--replica-tls-cert", options.replica_tls.certificate,
-           "This gateway's certificate for them, PEM");
-  add_file(app, "--replica-tls-key", options.replica_tls.key, "Its private key, PEM");
+  line.add_file("--replica-key", options.replica_key, "Holds this gateway's key at its replicas");
+  line.add_file("--replica-tls-ca", options.replica_tls.authority,
+                "Replicas must show a certificate of this authority; turns TLS to them on");
+  line.add_file("--replica-tls-cert", options.replica_tls.certificate,
+                "This gateway's certificate for them, PEM");
+  line.add_file("--replica-tls-key", options.replica_tls.key, "Its private key, PEM");
   app.add_option("--replica-tls-name", options.replica_tls.server_name,
                  "The name on their certificates, where it is not the address's")
       ->type_name("NAME");
@@ -79,7 +60,7 @@ void add_gateway_flags(CLI::App& app, GatewayOptions& options) {
 Result<void> check_who_may_call(const GatewayOptions& options) {
   const auto address = parse_listen_address(options.listen, "--listen");
   if (!address) return tl::unexpected(address.error());
-  if (!options.api_keys.empty() || !options.tls_client_ca.empty() || options.insecure_open ||
+  if (!options.api_keys.empty() || !options.tls.client_ca.empty() || options.insecure_open ||
       is_loopback(address->host)) {
     return {};
   }
@@ -90,27 +71,13 @@ Result<void> check_who_may_call(const GatewayOptions& options) {
 
 Result<std::optional<GatewayCommand>> parse_gateway_options(int argc, char** argv) {
   GatewayCommand command;
-  std::string log_level = "info";
-  bool wants_config = false;
-  CLI::App app("Serves OpenAI's API in front of replicas.", "sluice gateway");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_server(app, command.gateway);
-  add_gateway_flags(app, command.gateway);
-  app.add_option("--log-level", log_level, "debug, info, warning, error or off")
-      ->capture_default_str();
-  app.add_flag("--print-config", wants_config, "Print the effective configuration and end")
-      ->configurable(false);
-
-  const auto parsed = parse_command_line(app, argc, argv);
+  ServerCommandLine line("gateway", "Serves OpenAI's API in front of replicas.");
+  line.add_server(command.gateway.metrics_listen, command.gateway.tls, command.gateway.api_keys);
+  add_gateway_flags(line, command.gateway);
+  line.add_process(command.log_level);
+  const auto parsed = line.parse(argc, argv);
   if (!parsed) return tl::unexpected(parsed.error());
-  if (!*parsed) return std::nullopt;
-  auto level = parse_log_level(log_level);
-  if (!level) return tl::unexpected(std::move(level.error()));
-  command.log_level = *level;
-  if (wants_config) {
-    print_config(app);
-    return std::nullopt;
-  }
+  if (!*parsed || line.print_if_asked()) return std::nullopt;
   if (command.gateway.replicas.empty())
     return invalid("no --replica HOST:PORT is given: a gateway has nothing of its own to serve");
   if (auto checked = check_who_may_call(command.gateway); !checked)

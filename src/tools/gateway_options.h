@@ -8,20 +8,18 @@
 #include "base/log.h"
 #include "gateway/gateway_options.h"
 
-namespace CLI {
-class App;
-}
-
 namespace sluice {
+
+class ServerCommandLine;
 
 struct GatewayCommand {
   GatewayOptions gateway;
   LogLevel log_level = LogLevel::kInfo;
 };
 
-// Replicas, policy, access log, CORS, bounds …; not those that a replica has as well (addresses,
+// Address, replicas, policy, access log, CORS, bounds …; not what a replica has as well (metrics,
 // TLS, keys).
-void add_gateway_flags(CLI::App& app, GatewayOptions& options);
+void add_gateway_flags(ServerCommandLine& line, GatewayOptions& options);
 
 // Without keys, or certificates that clients must show, a gateway serves whoever reaches it: then
 // it listens on loopback only, unless --insecure-open says otherwise.

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -10,21 +9,14 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "replica/grpc_log.h"
-#include "replica/process.h"
 #include "replica/replica.h"
 #include "tools/make_engine.h"
 #include "tools/serve_options.h"
+#include "tools/server_process.h"
 #include "tools/stop_signals.h"
 
 namespace sluice {
 namespace {
-
-int failed(const std::string& command, const Error& error) {
-  std::fprintf(stderr, "sluice %s: %s\n", command.c_str(), error.message.c_str());
-  return EXIT_FAILURE;
-}
 
 // Starts, says so, and serves until the drain is over.
 Result<void> serve(ServeOptions& options, Clock& clock, std::atomic<Replica*>& running,
@@ -58,10 +50,9 @@ Result<void> serve(ServeOptions& options, Clock& clock, std::atomic<Replica*>& r
 
 int serve(const std::string& command, int argc, char** argv, const Front& front) {
   auto options = parse_serve_options(command, argc, argv);
-  if (!options) return failed(command, options.error());
+  if (!options) return end_with(command, options.error());
   if (!*options) return EXIT_SUCCESS;
 
-  std::signal(SIGPIPE, SIG_IGN);
   std::atomic<Replica*> running = nullptr;
   std::optional<StopSignals> signals(std::in_place, [&](int nth) {
     Replica* const replica = running;
@@ -69,10 +60,7 @@ int serve(const std::string& command, int argc, char** argv, const Front& front)
     if (front.drain) front.drain(nth > 1);
     replica->begin_drain(nth == 1 ? std::nullopt : std::optional(std::chrono::milliseconds{0}));
   });
-  set_log_level((*options)->log_level);
-  route_grpc_log();
-  raise_descriptor_limit();
-  check_listen_backlog();
+  begin_server_process((*options)->log_level);
 
   SystemClock clock;
   std::unique_ptr<Replica> replica;
@@ -80,7 +68,7 @@ int serve(const std::string& command, int argc, char** argv, const Front& front)
   signals.reset();  // before the replica that it drains
   if (front.close) front.close();
   replica.reset();
-  return served ? EXIT_SUCCESS : failed(command, served.error());
+  return served ? EXIT_SUCCESS : end_with(command, served.error());
 }
 
 int run_replica(int argc, char** argv) { return serve("replica", argc, argv, {}); }

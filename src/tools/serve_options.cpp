@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "tools/command_line.h"
 #include "tools/flags.h"
 #include "tools/gateway_options.h"
+#include "tools/server_command_line.h"
 
 namespace sluice {
 namespace {
@@ -30,46 +30,23 @@ void add_transport(CLI::App& app, TransportOptions& transport) {
          "A new connection must be set up within this");
 }
 
-void add_server(CLI::App& app, const std::string& command, ReplicaOptions& replica) {
+void add_replica(ServerCommandLine& line, const std::string& command, ReplicaOptions& replica) {
   const std::vector<std::pair<std::string, Switch>> switches{
       {"off", Switch::kOff}, {"on", Switch::kOn}, {"auto", Switch::kAuto}};
   if (command == "up") replica.listen_flag = "--grpc-listen";
-  app.add_option(replica.listen_flag, replica.listen, "gRPC; port 0: any free one")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  app.add_option("--metrics-listen", replica.metrics_listen,
-                 "Prometheus metrics over HTTP; off: none")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  app.add_option("--tls-cert", replica.tls.certificate,
-                 "Certificate chain, PEM; read again when it changes")
-      ->type_name("FILE");
-  app.add_option("--tls-key", replica.tls.key, "Its private key, PEM")->type_name("FILE");
-  app.add_option("--tls-client-ca", replica.tls.client_ca,
-                 "Clients must show a certificate of this authority")
-      ->type_name("FILE");
-  app.add_option("--api-keys", replica.api_keys,
-                 "Keys that may call (sluice key); read again when it changes")
-      ->type_name("FILE");
+  line.add_address(replica.listen_flag, replica.listen, "gRPC; port 0: any free one");
+  line.add_server(replica.metrics_listen, replica.tls, replica.api_keys);
+  CLI::App& app = line.app();
   add_choice(app, "reflection", replica.reflection, switches,
              "gRPC reflection; auto: on, unless there are keys");
   add_choice(app, "channelz", replica.channelz, switches,
              "gRPC channelz; auto: on, unless there are keys");
 }
 
-void add_gateway(CLI::App& app, GatewayOptions& gateway) {
-  app.add_option("--listen", gateway.listen, "HTTP; port 0: any free one")
-      ->capture_default_str()
-      ->type_name("HOST:PORT");
-  add_gateway_flags(app, gateway);
-}
-
 // Replica and gateway of one process have one certificate, the same keys and one address for
 // metrics; the gateway's own are at its /metrics.
 void share_with_gateway(const ReplicaOptions& replica, GatewayOptions& gateway) {
-  gateway.tls_certificate = replica.tls.certificate;
-  gateway.tls_key = replica.tls.key;
-  gateway.tls_client_ca = replica.tls.client_ca;
+  gateway.tls = replica.tls;
   gateway.api_keys = replica.api_keys;
   gateway.metrics_listen = "off";
 }
@@ -122,36 +99,24 @@ void widen_for_scripted(CLI::App& app, Limits& limits) {
 Result<std::optional<ServeOptions>> parse_serve_options(const std::string& command, int argc,
                                                         char** argv) {
   ServeOptions options;
-  std::string log_level = "info";
-  bool wants_config = false;
-  CLI::App app(command == "up" ? "Serves a model over gRPC, and OpenAI's API over HTTP."
-                               : "Serves a model over gRPC.",
-               "sluice " + command);
-  app.option_defaults()->multi_option_policy(
-      CLI::MultiOptionPolicy::TakeLast);  // of a flag given twice
-  add_server(app, command, options.replica);
-  if (command == "up") add_gateway(app, options.gateway.emplace());
+  ServerCommandLine line(command, command == "up"
+                                      ? "Serves a model over gRPC, and OpenAI's API over HTTP."
+                                      : "Serves a model over gRPC.");
+  CLI::App& app = line.app();
+  add_replica(line, command, options.replica);
+  if (command == "up") add_gateway_flags(line, options.gateway.emplace());
   add_engine(app, options.engine);
-  app.add_option("--log-level", log_level, "debug, info, warning, error or off")
-      ->capture_default_str();
+  line.add_process(options.log_level);
   add_boolean(app, "warm-up", options.warm_up, "Say SERVING only when a first token came out");
-  app.add_flag("--print-config", wants_config, "Print the effective configuration and end")
-      ->configurable(false);
   add_limits(app, options.replica.limits);
   add_transport(app, options.replica.transport);
 
-  const auto parsed = parse_command_line(app, argc, argv);
+  const auto parsed = line.parse(argc, argv);
   if (!parsed) return tl::unexpected(parsed.error());
   if (!*parsed) return std::nullopt;
-  auto level = parse_log_level(log_level);
-  if (!level) return tl::unexpected(std::move(level.error()));
-  options.log_level = *level;
   if (options.engine.kind == EngineKind::kScripted) widen_for_scripted(app, options.replica.limits);
   if (options.gateway) share_with_gateway(options.replica, *options.gateway);
-  if (wants_config) {
-    print_config(app);
-    return std::nullopt;
-  }
+  if (line.print_if_asked()) return std::nullopt;
   if (options.gateway) {
     if (auto checked = check_who_may_call(*options.gateway); !checked)
       return tl::unexpected(std::move(checked.error()));
