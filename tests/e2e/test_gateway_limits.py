@@ -269,7 +269,7 @@ def test_opening_and_resetting_leaves_nothing_behind(scripted, gateway):
             with edge.connect() as connection:
                 connection.sendall(whole[: len(whole) - number % 7 * 20])
                 if number % 3 == 0:
-                    connection.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER: a reset
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
 
     burst()
     replica.until_idle()
