@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kMaxPerMinute = 1'000'000'000;
 struct KeyLimits {
   std::uint32_t requests_per_minute = 0;  // 0: no limit; in the next two as well
   std::uint32_t tokens_per_minute = 0;    // of prompts and answers together
-  std::uint32_t streams = 0;              // requests under way at once, streamed or not
+  std::uint32_t streams = 0;              // answers under way at once, n choices being n
   std::vector<std::string> models;        // the only ones it may ask for; empty: all
   bool trusted = false;                   // may name the machine that shall take a request
 

@@ -1,5 +1,9 @@
 #include "gateway/exchange.h"
 
+#include <span>
+
+#include "access/hex.h"
+#include "base/concat.h"
 #include "contract/wire.h"
 #include "gateway/routing_text.h"
 
@@ -10,14 +14,9 @@ namespace {
 std::string tenant_of(const ApiKey* caller, std::string_view certificate) {
   if (caller != nullptr && !caller->name.empty()) return caller->name;
   if (certificate.empty()) return {};
+  constexpr std::size_t kBytes = 16;  // twice as many digits: within a key name's bound
   const Sha256 hash = sha256(certificate);
-  std::string tenant = "=";
-  for (std::size_t i = 0; i < hash.size() / 2; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    tenant += kDigits[hash[i] >> 4];
-    tenant += kDigits[hash[i] & 0xF];
-  }
-  return tenant;
+  return concat("=", to_hex(std::span(hash).first(kBytes)));
 }
 
 }  // namespace
@@ -69,8 +68,9 @@ Task<void> Exchange::refuse_model() {
   return refuse(Code::kPermissionDenied, "this key may not use that model", "model");
 }
 
-Result<RateLimits::Reservation> Exchange::reserve(RateLimits& rates, std::uint64_t tokens) {
-  auto reserved = rates.reserve(*caller, tokens);
+Result<RateLimits::Reservation> Exchange::reserve(RateLimits& rates, std::uint64_t tokens,
+                                                  std::uint32_t choices) {
+  auto reserved = rates.reserve(*caller, tokens, choices);
   add_headers(rates.figures(*caller), common);
   return reserved;
 }

@@ -59,7 +59,8 @@ struct Exchange {
   [[nodiscard]] Task<void> refuse_model();
 
   // What the caller's key may still use, with the figures for every answer.
-  [[nodiscard]] Result<RateLimits::Reservation> reserve(RateLimits& rates, std::uint64_t tokens);
+  [[nodiscard]] Result<RateLimits::Reservation> reserve(RateLimits& rates, std::uint64_t tokens,
+                                                        std::uint32_t choices = 1);
   // Which replica is asked, and at which attempt.
   void note(const ReplicaPool::Choice& choice, std::uint32_t attempt);
   [[nodiscard]] CallContext call_context(TimePoint deadline) const {

@@ -158,9 +158,10 @@ Result<void> Gateway::Parts::listen() {
   HttpServerOptions server_options;
   server_options.listen = options.listen;
   server_options.tls = options.tls;
-  server_options.wants_body = [this](const HttpRequest& request) {
-    return router->wants_body(request);
-  };
+  server_options.rules = {
+      .wants_body = [this](const HttpRequest& request) { return router->wants_body(request); },
+      .add_headers = [this](const HttpHeaders& request,
+                            HttpHeaders& response) { cors.add_headers(request, response); }};
   auto started =
       HttpServer::start(server_options, options.limits, metrics, io,
                         [this](HttpRequest& request, Responder& responder, IoThread& thread) {

@@ -26,6 +26,14 @@ bool names_another_version(std::string_view head) noexcept {
          version != "HTTP/1.1";
 }
 
+// What a Host may be made of (RFC 3986, 3.2.2 and 3.2.3); empty is allowed.
+bool is_host(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("-._~:[]%!$&'()*+,;=").find(c) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 class Http1Parser::Fields final : public http::basic_parser<true> {
@@ -167,8 +175,8 @@ void Http1Parser::check_head() {
   if (lengths > 1 || headers.value("content-length").find(',') != std::string_view::npos) {
     return refuse(400, "malformed request: more than one Content-Length");
   }
-  if (hosts > 1 || (hosts == 0 && !http10())) {
-    return refuse(400, "malformed request: there must be one Host");
+  if (hosts > 1 || (hosts == 0 && !http10()) || !is_host(headers.value("host"))) {
+    return refuse(400, "malformed request: there must be one Host, and it must be one");
   }
   auto target = parse_http_target(fields_->request.method, fields_->target);
   if (!target) return refuse(400, concat("malformed request: ", target.error().message));

@@ -75,6 +75,8 @@ TEST(Http1Parser, EveryTrickOfRequestSmugglingIsRefused) {
       {"bare LFs only", "GET / HTTP/1.1\nHost: a\n\n", 400},
       {"two hosts", get("Host: b\r\n"), 400},
       {"no host", "GET / HTTP/1.1\r\n\r\n", 400},
+      {"host with a space", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400},
+      {"host with a user", "GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400},
       {"chunk size with a sign", post(chunked, "+1\r\na\r\n0\r\n\r\n"), 400},
       {"chunk size with 0x", post(chunked, "0x1\r\na\r\n0\r\n\r\n"), 400},
       {"no chunk size", post(chunked, "\r\na\r\n0\r\n\r\n"), 400},

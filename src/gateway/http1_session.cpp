@@ -25,12 +25,12 @@ TimePoint from_now(std::chrono::milliseconds wait) noexcept {
 
 Http1Session::Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                            const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-                           const HttpHandler& handler, const HttpBodyCheck& wants_body)
+                           const HttpHandler& handler, const HttpRules& rules)
     : limits_(limits),
       metrics_(metrics),
       io_(io),
       handler_(handler),
-      wants_body_(wants_body),
+      rules_(rules),
       socket_(std::move(socket), std::move(tls), limits, io) {}
 
 Task<void> Http1Session::run() {
@@ -75,7 +75,8 @@ Task<bool> Http1Session::serve_one() {
     case Got::kNothing:
       co_return false;
     case Got::kRefusal:
-      co_await refuse(parser.refusal()->status, parser.refusal()->message);
+      co_await refuse(parser.refusal()->status, parser.refusal()->message,
+                      parser.request().headers);
       co_return false;
     case Got::kRequest:
       break;
@@ -98,7 +99,7 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
       if (parser.done()) co_return Got::kRequest;
       if (parser.head_done()) {
         if (std::exchange(waiting_for, HttpTimeout::kBody) == HttpTimeout::kHeader) {
-          if (wants_body_ && !wants_body_(parser.request())) {
+          if (rules_.wants_body && !rules_.wants_body(parser.request())) {
             parser.request().body = {};
             co_return Got::kRequest;
           }
@@ -119,7 +120,8 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
         co_await refuse(408, waiting_for == HttpTimeout::kHeader
                                  ? "the request's head did not come within --header-timeout-ms"
                                  : "nothing of the request's body came for --body-timeout-ms, or "
-                                   "not all of it within --request-timeout-ms");
+                                   "not all of it within --request-timeout-ms",
+                        parser.request().headers);
       }
     }
     co_return Got::kNothing;
@@ -171,14 +173,15 @@ Task<void> Http1Session::handle(HttpRequest& request, Http1Responder& responder)
   } else if (failure) {
     log_error("http", "a handler failed; its connection is closed");
   } else if (!responder.committed()) {
-    co_await refuse(500, "the server gave no answer");
+    co_await refuse(500, "the server gave no answer", request.headers);
   }
 }
 
-Task<void> Http1Session::refuse(int status, std::string_view message) {
+Task<void> Http1Session::refuse(int status, std::string_view message, const HttpHeaders& asked) {
   metrics_.request_refused(status);
   ResponseHead head{status, {}};
   head.headers.add("Content-Type", "application/json");
+  if (rules_.add_headers) rules_.add_headers(asked, head.headers);
   Http1Responder responder(socket_, io_, {.keep_alive = false});
   static_cast<void>(co_await responder.respond(std::move(head), http_error_body(status, message)));
 }

@@ -25,7 +25,7 @@ class Http1Session {
   // `tls`: null without. The others outlive this.
   Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-               const HttpHandler& handler, const HttpBodyCheck& wants_body);
+               const HttpHandler& handler, const HttpRules& rules);
 
   // Until the connection is closed.
   [[nodiscard]] Task<void> run();
@@ -45,14 +45,14 @@ class Http1Session {
   [[nodiscard]] Task<bool> invite_body(const Http1Parser& parser);
   [[nodiscard]] Task<bool> answer(Http1Parser& parser);
   [[nodiscard]] Task<void> handle(HttpRequest& request, Http1Responder& responder);
-  [[nodiscard]] Task<void> refuse(int status, std::string_view message);
+  [[nodiscard]] Task<void> refuse(int status, std::string_view message, const HttpHeaders& asked);
   void count_bytes() noexcept;
 
   const GatewayLimits& limits_;
   HttpMetrics& metrics_;
   IoThread& io_;
   const HttpHandler& handler_;
-  const HttpBodyCheck& wants_body_;
+  const HttpRules& rules_;
   ClientSocket socket_;
   std::string client_identity_;
   Http1Responder* answering_ = nullptr;

@@ -16,8 +16,15 @@ namespace sluice {
 
 using HttpHandler = std::function<Task<void>(HttpRequest&, Responder&, IoThread&)>;
 
-// Asked once the head of a request has come and its body has not: whether the body is to be read.
-// If not, the request is handled without it, and its connection closed behind the answer.
-using HttpBodyCheck = std::function<bool(const HttpRequest&)>;
+// What a session asks before there is a request to handle, or where there will be none. Each may be
+// empty.
+struct HttpRules {
+  // Once the head of a request has come and its body has not: whether the body is to be read. If
+  // not, the request is handled without it, and its connection closed behind the answer.
+  std::function<bool(const HttpRequest&)> wants_body;
+  // Adds what an answer needs that refuses a request by HTTP's own rules; `request` may lack some
+  // of its fields, or all.
+  std::function<void(const HttpHeaders& request, HttpHeaders& response)> add_headers;
+};
 
 }  // namespace sluice

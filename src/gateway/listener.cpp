@@ -71,12 +71,12 @@ bool out_of_descriptors(const error_code& error) noexcept {
 class HttpServer::Core {
  public:
   Core(const GatewayLimits& limits, Metrics& metrics, IoThreads& threads, HttpHandler handler,
-       HttpBodyCheck wants_body)
+       HttpRules rules)
       : limits_(limits),
         metrics_(metrics),
         threads_(threads),
         handler_(std::move(handler)),
-        wants_body_(std::move(wants_body)),
+        rules_(std::move(rules)),
         sessions_(threads.size()) {
     metrics_.connections_limit.set(limits.max_connections);
   }
@@ -103,7 +103,7 @@ class HttpServer::Core {
   HttpMetrics metrics_;
   IoThreads& threads_;
   const HttpHandler handler_;
-  const HttpBodyCheck wants_body_;
+  const HttpRules rules_;
   SystemClock clock_;
   ListenAddress address_;
 
@@ -199,7 +199,7 @@ Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl
                                    IoThread& io, [[maybe_unused]] Gate::Pass pass) {
   metrics_.connections.add(1);
   Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_,
-                       wants_body_);
+                       rules_);
   auto& sessions = sessions_[io.index()];
   sessions.insert(&session);
   if (draining_) session.drain();
@@ -241,7 +241,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& o
                                                       const GatewayLimits& limits, Metrics& metrics,
                                                       IoThreads& threads, HttpHandler handler) {
   auto core =
-      std::make_unique<Core>(limits, metrics, threads, std::move(handler), options.wants_body);
+      std::make_unique<Core>(limits, metrics, threads, std::move(handler), options.rules);
   if (auto listening = core->listen(options); !listening) {
     return tl::unexpected(std::move(listening.error()));
   }

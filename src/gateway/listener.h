@@ -20,7 +20,7 @@ namespace sluice {
 struct HttpServerOptions {
   std::string listen;  // HOST:PORT; port 0: any free one
   TlsFiles tls;
-  HttpBodyCheck wants_body;  // empty: every body is read
+  HttpRules rules;
 };
 
 class HttpServer {

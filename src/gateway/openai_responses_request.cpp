@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "gateway/json_text.h"
 #include "gateway/openai_assembly.h"
 #include "gateway/openai_messages.h"
@@ -74,6 +75,24 @@ void refuse_unserved(Fields& fields) {
   refuse_tools(fields);
 }
 
+// OpenAI's bounds. A response repeats it, and a streamed one three times.
+void check_metadata(Fields& fields) {
+  constexpr std::size_t kMostEntries = 16;
+  constexpr std::size_t kMostNameBytes = 64;
+  constexpr std::size_t kMostTextBytes = 512;
+  auto metadata = fields.object("metadata");
+  if (!metadata) return;
+  const std::vector<std::string_view> names = metadata->unasked();
+  if (names.size() > kMostEntries)
+    return fields.fail("metadata", concat("must have at most ", kMostEntries, " entries"));
+  for (const std::string_view name : names) {
+    const bool fits = name.size() <= kMostNameBytes && metadata->text(name).size() <= kMostTextBytes;
+    if (!fits)
+      return fields.fail("metadata", concat("must have names of at most ", kMostNameBytes,
+                                            " bytes and texts of at most ", kMostTextBytes));
+  }
+}
+
 void append_member(std::string& out, std::string_view name, std::string_view json) {
   out += out.empty() ? "\"" : ",\"";
   out += name;
@@ -120,6 +139,7 @@ OpenAiRequest read_responses(Fields& fields, const HttpRequest& request, bool tr
   read_stopping(fields, generation.stopping);
   read_token_bound(fields, "max_output_tokens", generation.stopping);
   refuse_unserved(fields);
+  check_metadata(fields);
   shape.settings = settings_of(fields, generation);
   std::vector<GenerationRequest> generations;
   generations.push_back(std::move(generation));

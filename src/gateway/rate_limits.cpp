@@ -60,28 +60,32 @@ tl::unexpected<Error> exhausted(const ApiKey& key, const std::string& limit,
 }  // namespace
 
 RateLimits::Reservation::Reservation(RateLimits& limits, std::shared_ptr<Entry> entry,
-                                     std::uint64_t tokens) noexcept
-    : limits_(&limits), entry_(std::move(entry)), tokens_(tokens) {}
+                                     std::uint64_t tokens, std::uint32_t choices) noexcept
+    : limits_(&limits), entry_(std::move(entry)), tokens_(tokens), choices_(choices) {}
 
 RateLimits::Reservation::Reservation(Reservation&& other) noexcept
-    : limits_(other.limits_), entry_(std::move(other.entry_)), tokens_(other.tokens_) {}
+    : limits_(other.limits_),
+      entry_(std::move(other.entry_)),
+      tokens_(other.tokens_),
+      choices_(other.choices_) {}
 
 RateLimits::Reservation::~Reservation() {
-  if (entry_) limits_->give_back(*entry_, 1, tokens_, 0);
+  if (entry_) limits_->give_back(*entry_, choices_, 1, tokens_, 0);
 }
 
 void RateLimits::Reservation::settle(std::uint64_t tokens) noexcept {
   if (const auto entry = std::exchange(entry_, nullptr))
-    limits_->give_back(*entry, 0, tokens_, tokens);
+    limits_->give_back(*entry, choices_, 0, tokens_, tokens);
 }
 
 RateLimits::RateLimits(const Clock& clock) noexcept : clock_(clock) {}
 
 RateLimits::~RateLimits() = default;
 
-Result<RateLimits::Reservation> RateLimits::reserve(const ApiKey& key, std::uint64_t tokens) {
+Result<RateLimits::Reservation> RateLimits::reserve(const ApiKey& key, std::uint64_t tokens,
+                                                    std::uint32_t choices) {
   const KeyLimits& limits = key.limits;
-  if (unlimited(limits)) return Reservation(*this, nullptr, tokens);
+  if (unlimited(limits)) return Reservation(*this, nullptr, tokens, choices);
   if (limits.tokens_per_minute != 0 && tokens > limits.tokens_per_minute) {
     return exhausted(key,
                      concat(limits.tokens_per_minute,
@@ -90,12 +94,19 @@ Result<RateLimits::Reservation> RateLimits::reserve(const ApiKey& key, std::uint
                             tokens, ": its prompt and max_tokens together"),
                      std::nullopt);
   }
+  if (limits.streams != 0 && choices > limits.streams) {
+    return exhausted(key,
+                     concat(limits.streams, " answers at once (streams), and the request asks for ",
+                            choices),
+                     std::nullopt);
+  }
   const MutexLock lock(mutex_);
   auto entry = entry_of(key);
   const TimePoint now = clock_.now();
-  if (entry->streams != 0 && entry->running >= entry->streams) {
-    return exhausted(key, concat(entry->streams, " requests at once (streams), all under way"),
-                     kStreamRetry);
+  if (entry->streams != 0 && entry->running + choices > entry->streams) {
+    return exhausted(
+        key, concat(entry->streams, " answers at once (streams), and too many are under way"),
+        kStreamRetry);
   }
   const auto requests_wait = wait_for(entry->requests, 1, now);
   const auto tokens_wait = wait_for(entry->tokens, tokens, now);
@@ -111,8 +122,8 @@ Result<RateLimits::Reservation> RateLimits::reserve(const ApiKey& key, std::uint
   }
   if (entry->requests) entry->requests->take(1);
   if (entry->tokens) entry->tokens->take(tokens);
-  ++entry->running;
-  return Reservation(*this, std::move(entry), tokens);
+  entry->running += choices;
+  return Reservation(*this, std::move(entry), tokens, choices);
 }
 
 RateFigures RateLimits::figures(const ApiKey& key) {
@@ -150,10 +161,10 @@ void RateLimits::forget_the_idle() {
   forget_at_ = std::max(kLeastForgetAt, entries_.size() * 2);
 }
 
-void RateLimits::give_back(Entry& entry, std::uint64_t requests, std::uint64_t reserved,
-                           std::uint64_t used) noexcept {
+void RateLimits::give_back(Entry& entry, std::uint32_t choices, std::uint64_t requests,
+                           std::uint64_t reserved, std::uint64_t used) noexcept {
   const MutexLock lock(mutex_);
-  --entry.running;
+  entry.running -= choices;
   if (entry.requests) entry.requests->give_back(requests);
   if (!entry.tokens) return;
   if (used <= reserved) {

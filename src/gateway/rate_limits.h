@@ -53,10 +53,12 @@ class RateLimits {
 
    private:
     friend class RateLimits;
-    Reservation(RateLimits& limits, std::shared_ptr<Entry> entry, std::uint64_t tokens) noexcept;
+    Reservation(RateLimits& limits, std::shared_ptr<Entry> entry, std::uint64_t tokens,
+                std::uint32_t choices) noexcept;
     RateLimits* limits_;
     std::shared_ptr<Entry> entry_;  // null: nothing to give back
     std::uint64_t tokens_;
+    std::uint32_t choices_;
   };
 
   explicit RateLimits(const Clock& clock) noexcept;
@@ -65,9 +67,10 @@ class RateLimits {
   RateLimits& operator=(const RateLimits&) = delete;
 
   // `tokens`: the most that the request may take, prompt and answer. More than the key has in a
-  // whole minute is refused without a time.
-  [[nodiscard]] Result<Reservation> reserve(const ApiKey& key, std::uint64_t tokens)
-      EXCLUDES(mutex_);
+  // whole minute is refused without a time. `choices`: the answers that are made at once, each of
+  // which is one of the key's streams.
+  [[nodiscard]] Result<Reservation> reserve(const ApiKey& key, std::uint64_t tokens,
+                                            std::uint32_t choices = 1) EXCLUDES(mutex_);
 
   [[nodiscard]] RateFigures figures(const ApiKey& key) EXCLUDES(mutex_);
 
@@ -76,8 +79,8 @@ class RateLimits {
  private:
   [[nodiscard]] std::shared_ptr<Entry> entry_of(const ApiKey& key) REQUIRES(mutex_);
   void forget_the_idle() REQUIRES(mutex_);
-  void give_back(Entry& entry, std::uint64_t requests, std::uint64_t reserved,
-                 std::uint64_t used) noexcept EXCLUDES(mutex_);
+  void give_back(Entry& entry, std::uint32_t choices, std::uint64_t requests,
+                 std::uint64_t reserved, std::uint64_t used) noexcept EXCLUDES(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;

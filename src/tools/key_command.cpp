@@ -32,7 +32,7 @@ void add_limit_flags(CLI::App& command, KeyLimits& limits) {
   command.add_option("--rpm", limits.requests_per_minute, "Requests a minute")->check(in_range);
   command.add_option("--tpm", limits.tokens_per_minute, "Tokens a minute, prompts and answers")
       ->check(in_range);
-  command.add_option("--streams", limits.streams, "Requests under way at once")->check(in_range);
+  command.add_option("--streams", limits.streams, "Answers under way at once")->check(in_range);
   command.add_option("--models", limits.models, "The only models it may ask for: A,B")
       ->delimiter(',');
   command.add_flag("--trusted", limits.trusted, "It may name the machine that takes a request");

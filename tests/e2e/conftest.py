@@ -82,18 +82,15 @@ def edge(shared_edge: Server) -> Iterator[Server]:
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., Server]]:
     """start(*flags): a replica of the test's own."""
-    servers: list[Server] = []
     numbers = itertools.count()
+    with contextlib.ExitStack() as servers:  # the last that was started ends first, and all of them do
 
-    def make(*arguments: str, command: str = "replica") -> Server:
-        folder = tmp_path / f"server{next(numbers)}"
-        folder.mkdir()
-        servers.append(Server(folder, *arguments, command=command))
-        return servers[-1]
+        def make(*arguments: str, command: str = "replica") -> Server:
+            folder = tmp_path / f"server{next(numbers)}"
+            folder.mkdir()
+            return servers.enter_context(contextlib.closing(Server(folder, *arguments, command=command)))
 
-    yield make
-    for server in servers:
-        server.close()
+        yield make
 
 
 @pytest.fixture

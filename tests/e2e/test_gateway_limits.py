@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import socket
+import threading
 import time
 
 import pytest
@@ -63,7 +65,7 @@ def test_a_prompt_of_millions_of_bytes_is_too_long_and_nothing_else(edge):
         assert reply.status == 400 and reply.error["code"] == "context_length_exceeded"
 
 
-def test_an_answer_of_many_megabytes_comes_whole(edge):
+def test_many_megabytes_of_inputs_are_one_request(edge):
     reply = post(edge, "/v1/embeddings", {"model": "local", "input": [f"text {n} " + "x" * 3000 for n in range(2048)]})
     assert reply.status == 200 and [item["index"] for item in reply.json["data"]] == list(range(2048))
     assert post(edge, "/v1/embeddings", {"model": "local", "input": ["x"] * 2049}).status == 400
@@ -267,7 +269,7 @@ def test_opening_and_resetting_leaves_nothing_behind(scripted, gateway):
             with edge.connect() as connection:
                 connection.sendall(whole[: len(whole) - number % 7 * 20])
                 if number % 3 == 0:
-                    connection.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER: a reset
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
 
     burst()
     replica.until_idle()
@@ -278,3 +280,52 @@ def test_opening_and_resetting_leaves_nothing_behind(scripted, gateway):
     edge.until_metric("sluice_http_connections", lambda connections: connections == 0)
     assert edge.rss() < before[0] * 1.2 + 4 * MIB and replica.rss() < before[1] * 1.2 + 4 * MIB
     assert chat(edge, max_tokens=3).status == 200
+
+
+class SlowNetwork(contextlib.AbstractContextManager):
+    """A way to a server on which each connection's first bytes take their time."""
+
+    def __init__(self, address: str, seconds: float):
+        self._to, self._seconds, self._stop = address.rsplit(":", 1), seconds, threading.Event()
+        self._inner = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.address = f"127.0.0.1:{self._inner.getsockname()[1]}"
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._inner.accept()
+                far = socket.create_connection((self._to[0], int(self._to[1])))
+                self._connections += [near, far]
+                for pair, wait in (((near, far), 0), ((far, near), self._seconds)):
+                    threading.Thread(target=self._pass_on, args=(*pair, wait), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, wait: float) -> None:
+        self._stop.wait(wait)
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                target.sendall(piece)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        for end in (self._inner, *self._connections):
+            end.close()
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2])
+def test_a_replica_behind_a_slow_network_serves(scripted, start, seconds):
+    replica = scripted(script='piece "token "\n')
+    with SlowNetwork(replica.address, seconds) as network:
+        edge = start("--replica", network.address, command="gateway")
+        edge.until_metric("sluice_gateway_replica_up", lambda up: up == 1, seconds=15)
+        assert [chat(edge, {"X-Request-Timeout": "15"}).status for _ in range(4)] == [200] * 4
+
+
+def test_a_clients_time_does_not_exceed_the_operators(scripted, gateway):
+    edge = gateway(scripted(script="hang\n"), flags=["--request-timeout-ms", "300"])
+    begin = time.monotonic()
+    assert chat(edge, {"X-Request-Timeout": "60"}).status == 504 and time.monotonic() - begin < 10

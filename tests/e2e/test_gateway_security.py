@@ -82,7 +82,7 @@ def test_an_ambiguous_message_is_refused_and_nothing_behind_it_is_read(edge, sen
     assert answers[0].headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("host", ["a b", "a/b", "a@b", "a,b", "<script>"])
+@pytest.mark.parametrize("host", ["a b", "a/b", "a@b", "<script>"])
 def test_a_host_that_is_none_is_refused(edge, host):
     assert replies(edge, f"GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())[0].status == 400
 
