@@ -67,7 +67,8 @@ Task<void> Completion::run() {
   std::erase_if(request_.routing.models,
                 [&](const std::string& model) { return !allows_model(caller.limits, model); });
   if (request_.routing.models.empty()) co_return co_await exchange_.refuse_model();
-  auto reserved = exchange_.reserve(environment_.rates, most_tokens(request_), choices_of(request_));
+  auto reserved =
+      exchange_.reserve(environment_.rates, most_tokens(request_), choices_of(request_));
   if (!reserved) co_return co_await exchange_.answer_error(reserved.error());
   reservation_.emplace(std::move(*reserved));
   for (const std::string& warning : request_.warnings)

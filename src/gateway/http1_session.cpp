@@ -117,10 +117,11 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
     if (filled == ClientSocket::Fill::kTimedOut) {
       metrics_.timed_out(waiting_for);
       if (waiting_for != HttpTimeout::kIdle) {
-        co_await refuse(408, waiting_for == HttpTimeout::kHeader
-                                 ? "the request's head did not come within --header-timeout-ms"
-                                 : "nothing of the request's body came for --body-timeout-ms, or "
-                                   "not all of it within --request-timeout-ms",
+        co_await refuse(408,
+                        waiting_for == HttpTimeout::kHeader
+                            ? "the request's head did not come within --header-timeout-ms"
+                            : "nothing of the request's body came for --body-timeout-ms, or "
+                              "not all of it within --request-timeout-ms",
                         parser.request().headers);
       }
     }

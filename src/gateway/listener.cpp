@@ -198,8 +198,7 @@ void HttpServer::Core::take(tcp::socket socket, IoThread& io) {
 Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                                    IoThread& io, [[maybe_unused]] Gate::Pass pass) {
   metrics_.connections.add(1);
-  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_,
-                       rules_);
+  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_, rules_);
   auto& sessions = sessions_[io.index()];
   sessions.insert(&session);
   if (draining_) session.drain();
@@ -240,8 +239,7 @@ HttpServer::~HttpServer() {
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& options,
                                                       const GatewayLimits& limits, Metrics& metrics,
                                                       IoThreads& threads, HttpHandler handler) {
-  auto core =
-      std::make_unique<Core>(limits, metrics, threads, std::move(handler), options.rules);
+  auto core = std::make_unique<Core>(limits, metrics, threads, std::move(handler), options.rules);
   if (auto listening = core->listen(options); !listening) {
     return tl::unexpected(std::move(listening.error()));
   }

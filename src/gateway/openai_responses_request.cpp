@@ -86,7 +86,8 @@ void check_metadata(Fields& fields) {
   if (names.size() > kMostEntries)
     return fields.fail("metadata", concat("must have at most ", kMostEntries, " entries"));
   for (const std::string_view name : names) {
-    const bool fits = name.size() <= kMostNameBytes && metadata->text(name).size() <= kMostTextBytes;
+    const bool fits =
+        name.size() <= kMostNameBytes && metadata->text(name).size() <= kMostTextBytes;
     if (!fits)
       return fields.fail("metadata", concat("must have names of at most ", kMostNameBytes,
                                             " bytes and texts of at most ", kMostTextBytes));

@@ -95,10 +95,10 @@ Result<RateLimits::Reservation> RateLimits::reserve(const ApiKey& key, std::uint
                      std::nullopt);
   }
   if (limits.streams != 0 && choices > limits.streams) {
-    return exhausted(key,
-                     concat(limits.streams, " answers at once (streams), and the request asks for ",
-                            choices),
-                     std::nullopt);
+    return exhausted(
+        key,
+        concat(limits.streams, " answers at once (streams), and the request asks for ", choices),
+        std::nullopt);
   }
   const MutexLock lock(mutex_);
   auto entry = entry_of(key);

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
+
+#include "testing/folder.h"
 
 namespace sluice {
 namespace {
@@ -15,13 +15,8 @@ using testing::HasSubstr;
 
 class ChatOptionsTest : public testing::Test {
  protected:
-  ChatOptionsTest() { std::filesystem::create_directories(folder_); }
-  ~ChatOptionsTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string file(const std::string& name, const std::string& bytes) {
-    const std::string path = folder_ + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+  std::string file(const std::string& name, const std::string& bytes) const {
+    return folder_.write(name, bytes);
   }
   static Result<std::optional<ChatOptions>> parse(std::vector<std::string> words) {
     words.insert(words.begin(), "chat");
@@ -35,8 +30,7 @@ class ChatOptionsTest : public testing::Test {
   }
 
  private:
-  const std::string folder_ =
-      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + "/";
+  const TestFolder folder_;
 };
 
 TEST_F(ChatOptionsTest, NothingGivenIsTheContractsDefaults) {

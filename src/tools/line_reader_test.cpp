@@ -12,11 +12,13 @@ namespace sluice {
 namespace {
 
 class LineReaderTest : public testing::Test {
- protected:
+ public:
   ~LineReaderTest() override {
     close(ends_[0]);
     close_input();
   }
+
+ protected:
   void type(std::string_view text) {
     EXPECT_EQ(write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
