@@ -18,16 +18,15 @@ need_clients() {
   clients=$cache/clients-$pins
   [[ -d $python_clients && -d $clients ]] && return 0
   in_cache python make_python
-  [[ -d $python_clients ]] || say "bringing the Python and Node clients (0.6 GB) into $cache"
+  [[ -d $python_clients ]] || say "bringing the Python and Node clients (0.7 GB) into $cache"
   in_cache "${python_clients##*/}" make_python_clients
   [[ -d $clients ]] || say "building ghz and grpcurl into $cache (some minutes)"
   in_cache "${clients##*/}" make_clients
 }
 
-# Most of what is installed is never imported, so nothing is compiled before it is.
 make_python_clients() {
   "$cache/python/bin/python" -m venv . &&
-    ./bin/python -m pip --disable-pip-version-check install --no-compile --require-hashes -r "$root/tests/tools/requirements.txt" &&
+    ./bin/python -m pip --disable-pip-version-check install --require-hashes -r "$root/tests/tools/requirements.txt" &&
     make_node_clients
 }
 
