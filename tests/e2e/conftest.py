@@ -3,13 +3,14 @@
 import contextlib
 import itertools
 import pathlib
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from grpc_tools import protoc
-from harness import ROOT, Server
+from harness import BINARY, ROOT, Server
 
 _stubs = tempfile.TemporaryDirectory(prefix="sluice-stubs-")
 
@@ -119,3 +120,16 @@ def gateway(start: Callable[..., Server]) -> Callable[..., Server]:
         return server
 
     return make
+
+
+@pytest.fixture
+def keys(tmp_path: pathlib.Path) -> Callable[..., str]:
+    """keys(name, *limits): a new API key in the file `keys.file`."""
+    file = tmp_path / "keys"
+
+    def add(name: str, *limits: str) -> str:
+        line = [str(BINARY), "key", "add", "--api-keys", str(file), name, *limits]
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()[-1]
+
+    add.file = file
+    return add

@@ -9,18 +9,6 @@ from harness import BINARY, until
 QUESTION = [{"role": "user", "content": "go"}]
 
 
-@pytest.fixture
-def keys(tmp_path):
-    file = tmp_path / "keys"
-
-    def add(name: str, *limits: str) -> str:
-        line = [str(BINARY), "key", "add", "--api-keys", str(file), name, *limits]
-        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()[-1]
-
-    add.file = file
-    return add
-
-
 def ask(edge, key: str, **fields):
     return edge.openai(key).chat.completions.create(model="local", messages=QUESTION, **{"max_tokens": 4, **fields})
 
@@ -38,7 +26,8 @@ def test_without_a_key_nothing_is_answered(scripted, gateway, keys):
 def test_requests_a_minute_are_429_with_a_time_and_the_client_waits_for_it(scripted, gateway, keys):
     key = keys("slow", "--rpm", "60")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
-    answers = [edge.openai(key).chat.completions.with_raw_response.create(model="local", messages=QUESTION, max_tokens=1) for _ in range(60)]
+    raw = edge.openai(key).chat.completions.with_raw_response
+    answers = [raw.create(model="local", messages=QUESTION, max_tokens=1) for _ in range(60)]
     assert int(answers[0].headers["x-ratelimit-limit-requests"]) == 60
     left = [int(answer.headers["x-ratelimit-remaining-requests"]) for answer in answers]
     assert left[0] == 59 and left[-1] < 10
