@@ -13,6 +13,9 @@
 namespace sluice {
 namespace {
 
+// OpenAI's words: by them client libraries know that another model may take the prompt.
+constexpr std::string_view kContextLength = "this model's maximum context length is ";
+
 // The contract's own ranges, the same for every server.
 constexpr float kMaxTemperature = 2.0F;
 constexpr float kMaxPenalty = 2.0F;
@@ -200,8 +203,8 @@ Result<void> validate_prompt(const PromptSource& prompt, const Limits& limits,
   // tokenised.
   const std::uint64_t most_bytes = std::uint64_t{model.context_tokens} * model.longest_piece;
   if (const std::uint64_t bytes = text_bytes(prompt); bytes > most_bytes) {
-    return invalid(concat("the prompt has ", bytes, " bytes of text; the context of ",
-                          model.context_tokens, " tokens holds ", most_bytes, " at most"));
+    return invalid(concat("the prompt has ", bytes, " bytes of text; ", kContextLength,
+                          model.context_tokens, " tokens, which hold ", most_bytes, " at most"));
   }
   if (prompt.raw) return validate_text(*prompt.raw, "prompt");
   for (std::size_t i = 0; i < prompt.messages.size(); ++i) {
@@ -228,8 +231,8 @@ Result<void> validate_text(std::string_view text, std::string_view field) {
 
 Result<void> validate_prompt_tokens(std::size_t tokens, const ServedModel& model) {
   if (tokens < model.context_tokens) return {};
-  return invalid(concat("the prompt has ", tokens, " tokens; the context holds ",
-                        model.context_tokens, ", one of them for the answer"));
+  return invalid(concat("the prompt has ", tokens, " tokens; ", kContextLength,
+                        model.context_tokens, " tokens, one of them for the answer"));
 }
 
 }  // namespace sluice

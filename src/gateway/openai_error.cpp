@@ -39,7 +39,7 @@ std::string_view named_field(std::string_view message) noexcept {
 
 bool is_about_the_context(std::string_view message) noexcept {
   return message.rfind("the prompt has ", 0) == 0 &&
-         message.find("the context") != std::string_view::npos;
+         message.find("maximum context length") != std::string_view::npos;
 }
 
 std::string_view type_of(Code code) noexcept {

@@ -74,9 +74,10 @@ TEST(OpenAiError, TheParamIsTheFieldThatAReplicaNames) {
 }
 
 TEST(OpenAiError, APromptBeyondTheContextHasOpenAisCode) {
-  for (const char* message :
-       {"the prompt has 90 tokens; the context holds 64, one of them for the answer",
-        "the prompt has 9 bytes of text; the context of 4 tokens holds 8 at most"}) {
+  for (const char* message : {"the prompt has 90 tokens; this model's maximum context length is 64 "
+                              "tokens, one of them for the answer",
+                              "the prompt has 9 bytes of text; this model's maximum context length "
+                              "is 4 tokens, which hold 8 at most"}) {
     EXPECT_EQ(api(Code::kInvalidArgument, message).code, "context_length_exceeded");
   }
 }
