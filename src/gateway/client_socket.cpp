@@ -19,6 +19,7 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kLeastInput = 16 << 10;  // reads don't get smaller than this by small limits
 constexpr std::size_t kTlsRecord = 16 << 10;
 constexpr std::chrono::seconds kLinger{1};
+constexpr std::uint64_t kLingerBytes = 64 << 20;  // a body that is just too long, and no more
 
 // Whether none of it is left.
 bool advance(ClientSocket::Pieces& pieces, std::size_t bytes) noexcept {
@@ -256,7 +257,8 @@ Task<void> ClientSocket::linger() {
   error_code error;
   socket_.shutdown(tcp::socket::shutdown_send, error);
   begin_wait(kLinger);
-  while (!error) {
+  const std::uint64_t most = received_ + kLingerBytes;
+  while (!error && received_ < most) {
     co_await socket_.async_wait(tcp::socket::wait_read, kAwait);
     received_ += socket_.read_some(asio::buffer(io_.scratch()), error);
     if (error == asio::error::would_block) error = {};

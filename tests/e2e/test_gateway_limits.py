@@ -10,7 +10,6 @@ import time
 import pytest
 from calls import all_at_once
 from harness import until
-from test_gateway_keys import keys  # noqa: F401 - a fixture
 from wire import QUESTION, ask, chat, head, post, read_all, replies, replies_in, send_all
 
 CHAT = "/v1/chat/completions"

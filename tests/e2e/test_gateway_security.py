@@ -9,7 +9,6 @@ import threading
 
 import pytest
 from harness import BINARY, until
-from test_gateway_keys import keys  # noqa: F401 - a fixture
 from test_security import Authority, authority  # noqa: F401 - a fixture
 from wire import QUESTION, ask, chat, head, post, read_all, replies, replies_in
 
