@@ -8,7 +8,7 @@ namespace {
 
 // A prefill gets at least this many rows of a step, so that it ends in good time beside any number
 // of decode rows.
-constexpr std::int32_t kFewestPrefillRows = 4;
+constexpr std::int32_t kFewestPrefillRows = 8;
 
 // Choices of one prompt share its prefill: the first computes it, the others copy.
 bool waits_for_first_choice(const Sequence& sequence) noexcept {

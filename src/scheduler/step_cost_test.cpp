@@ -11,8 +11,11 @@ TEST(StepCost, WithoutDecodeRowsPrefillTakesAllItMay) {
   EXPECT_EQ(StepCost(2.0, 16).prefill_rows(0, 512), 512);
 }
 
-TEST(StepCost, BeforeAnythingIsKnownItIsCautious) {
-  EXPECT_EQ(StepCost(2.0, 16).prefill_rows(10, 512), 16);
+TEST(StepCost, WhatAStepAloneTakesIsMeasuredFirst) {
+  StepCost cost(2.0, 16);
+  EXPECT_EQ(cost.prefill_rows(10, 512), 0);
+  cost.observe(10, 0, milliseconds(40));
+  EXPECT_EQ(cost.prefill_rows(10, 512), 16) << "what a row of prefill takes is not known yet";
 }
 
 TEST(StepCost, PrefillFillsTheStretchAndNoMore) {
@@ -28,6 +31,31 @@ TEST(StepCost, APrefillAlwaysGetsItsFewestRows) {
   cost.observe(10, 40, milliseconds(400));
   EXPECT_EQ(cost.prefill_rows(10, 512), 16);
   EXPECT_EQ(cost.prefill_rows(10, 8), 8);
+}
+
+TEST(StepCost, ManyMoreOrFewerDecodeRowsAreMeasuredAnew) {
+  StepCost cost(2.0, 16);
+  cost.observe(1, 0, milliseconds(10));
+  cost.observe(1, 40, milliseconds(50));
+  EXPECT_EQ(cost.prefill_rows(2, 512), 16) << "one row more is no other step";
+  EXPECT_EQ(cost.prefill_rows(32, 512), 0);
+  cost.observe(32, 0, milliseconds(100));
+  EXPECT_EQ(cost.prefill_rows(32, 512), 100);
+  EXPECT_EQ(cost.prefill_rows(28, 512), 100);
+  EXPECT_EQ(cost.prefill_rows(16, 512), 0);
+}
+
+TEST(StepCost, WhatWasMeasuredLongAgoIsMeasuredAnew) {
+  StepCost cost(2.0, 16);
+  cost.observe(10, 0, milliseconds(40));
+  int steps = 0;
+  while (cost.prefill_rows(10, 512) > 0 && steps < 1000) {
+    cost.observe(10, 40, milliseconds(80));
+    ++steps;
+  }
+  EXPECT_EQ(steps, 64);
+  cost.observe(10, 0, milliseconds(40));
+  EXPECT_EQ(cost.prefill_rows(10, 512), 40);
 }
 
 TEST(StepCost, FollowsAMachineThatGetsSlower) {
