@@ -286,7 +286,7 @@ TEST(Validate, ATokenisedPromptLeavesRoomForOneToken) {
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, Code::kInvalidArgument);
   EXPECT_THAT(full.error().message, HasSubstr("prompt has 10 tokens"));
-  EXPECT_THAT(full.error().message, HasSubstr("holds 10"));
+  EXPECT_THAT(full.error().message, HasSubstr("maximum context length is 10"));
 }
 
 TEST(Validate, AMessageNeverHoldsTheClientsText) {
