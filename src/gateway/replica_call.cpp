@@ -160,10 +160,10 @@ void ReplicaCalls::Call::came() {
 }
 
 void ReplicaCalls::Call::OnDone(const grpc::Status& status) noexcept {
-  // The post comes before the pass goes back: with the last pass the loop may go, too.
-  const auto self = std::move(self_);
-  asio::post(io_, [self, status] { self->finished(status); });
-  pass_.reset();
+  // The post comes before the pass goes back: with the last pass the loop may go, too. And it takes
+  // the last reference along (replica_endpoint.h says why).
+  const auto pass = std::move(pass_);
+  asio::post(io_, [self = std::move(self_), status] { self->finished(status); });
 }
 
 void ReplicaCalls::Call::finished(const grpc::Status& status) {

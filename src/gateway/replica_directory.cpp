@@ -57,10 +57,6 @@ ReplicaDirectory::~ReplicaDirectory() {
   }
   stop_.notify_all();
   if (resolver_.joinable()) resolver_.join();
-  places_.clear();
-  local_.health.reset();
-  calls_.close();
-  static_cast<void>(calls_.wait_empty(clock_, kForever));
 }
 
 void ReplicaDirectory::run() noexcept {
@@ -109,7 +105,7 @@ ReplicaDirectory::Known ReplicaDirectory::watch(ReplicaFacts facts,
                                                 const std::string& label) {
   Known known;
   known.id = table_.add(std::move(facts), endpoint, label);
-  known.health = std::make_unique<ReplicaHealth>(table_, known.id, std::move(endpoint), calls_);
+  known.health = std::make_unique<ReplicaHealth>(table_, clock_, known.id, std::move(endpoint));
   return known;
 }
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/gate.h"
 #include "base/mutex.h"
 #include "gateway/replica_endpoint.h"
 #include "gateway/replica_health.h"
@@ -54,7 +53,6 @@ class ReplicaDirectory {
   Clock& clock_;
   const std::shared_ptr<const ReplicaAccess> access_;
   const std::chrono::milliseconds interval_;
-  Gate calls_;
   Known local_;
   std::vector<Place> places_;  // the resolver thread's, once that runs
   Mutex mutex_;

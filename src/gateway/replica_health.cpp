@@ -60,12 +60,10 @@ class Stream final : public grpc::ClientReadReactor<Response>,
   }
 
   void OnDone(const grpc::Status& status) noexcept override {
+    // The pass goes back last, when nothing of this is left.
+    const auto pass = std::move(pass_);
     const auto self = std::move(self_);
     on_end_(status);
-    // What the functions hold goes before the pass does.
-    on_message_ = nullptr;
-    on_end_ = nullptr;
-    pass_.reset();
   }
 
  private:
@@ -280,17 +278,19 @@ void ReplicaHealth::Watch::describe() {
     inference::DescribeResponse response;
     std::optional<Gate::Pass> pass;
   };
-  const auto context = std::make_shared<grpc::ClientContext>();
-  const auto call = std::make_shared<Call>();
+  auto context = std::make_shared<grpc::ClientContext>();
+  auto call = std::make_shared<Call>();
   auto pass = enter(describing_, context);
   if (!pass) return;
   call->pass.emplace(std::move(*pass));
   inference::Replica::Stub(channel_).async()->Describe(
       context.get(), &call->request, &call->response,
       [self = shared_from_this(), call, context](grpc::Status status) mutable {
+        const auto leaving = std::move(call->pass);
         self->described(status, call->response);
         self = nullptr;
-        call->pass.reset();
+        call = nullptr;
+        context = nullptr;
       });
 }
 
@@ -312,12 +312,16 @@ void ReplicaHealth::Watch::described(const grpc::Status& status,
   again(describing_, &Watch::describe);
 }
 
-ReplicaHealth::ReplicaHealth(ReplicaTable& table, ReplicaId replica,
-                             std::shared_ptr<const ReplicaEndpoint> endpoint, Gate& calls)
-    : watch_(std::make_shared<Watch>(table, replica, std::move(endpoint), calls)) {
+ReplicaHealth::ReplicaHealth(ReplicaTable& table, Clock& clock, ReplicaId replica,
+                             std::shared_ptr<const ReplicaEndpoint> endpoint)
+    : clock_(clock), watch_(std::make_shared<Watch>(table, replica, std::move(endpoint), calls_)) {
   watch_->start();
 }
 
-ReplicaHealth::~ReplicaHealth() { watch_->stop(); }
+ReplicaHealth::~ReplicaHealth() {
+  watch_->stop();
+  calls_.close();
+  static_cast<void>(calls_.wait_empty(clock_, kForever));
+}
 
 }  // namespace sluice

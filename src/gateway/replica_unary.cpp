@@ -40,16 +40,17 @@ Task<Result<void>> ReplicaUnary::run(std::shared_ptr<Call<Request, Response>> ca
   prepare_call(*call->context, channels.endpoint(), context);
   running_.insert(call->context);
   inference::LLM::Stub stub(place.channel());
-  const auto done = [call, &io = io_](grpc::Status status) noexcept {
+  auto done = [call, &io = io_](grpc::Status status) mutable noexcept {
     call->status = std::move(status);
-    // The post comes before the pass goes back: with the last pass the loop may go, too.
+    // The post comes before the pass goes back: with the last pass the loop may go, too. And it
+    // takes gRPC's reference along (replica_endpoint.h says why).
     const auto leaving = std::move(call->pass);
-    asio::post(io, [call] {
+    asio::post(io, [call = std::move(call)] {
       call->done = true;
       call->wake_up.notify();
     });
   };
-  (stub.async()->*method)(call->context.get(), &call->request, &call->response, done);
+  (stub.async()->*method)(call->context.get(), &call->request, &call->response, std::move(done));
 
   // However this ends, even by the frame's destruction.
   struct Leaving {
