@@ -1,10 +1,8 @@
 // ReplicaEndpoint: where one replica is and how one gets in: its address, TLS, and the gateway's
 // key. Each open() is a connection of its own, so that none of its uses waits behind another; the
 // replica in this process has the one channel that it came with. Never logs the key. Thread: any.
-// A trap of gRPC 1.51: its threads for callbacks end with the last channel that has used them, and
-// must not be the ones that let go of it (they would wait for themselves). So a call's context,
-// which holds its channel, is never dropped in gRPC's threads but where somebody else still has
-// one.
+// A call's context holds its channel, so gRPC's threads hand it back before they say that the call
+// is over: at the pool's end none of them may have the last channel (replica_threads.h says why).
 #pragma once
 
 #include <memory>
