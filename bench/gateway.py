@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the gateway costs, with the scripted engine, beside Envoy's gRPC-JSON transcoder in front of the same replica, in one run.
 
-Usage: bench/gateway.py BUILD_DIR ENVOY      (a release tree, in which sluice and wire_load are built, and an envoy binary; needs wrk and protoc)
+Usage: bench/gateway.py BUILD_DIR ENVOY      (a release tree, in which it builds what it needs, and an envoy binary; needs wrk and protoc)
 Processor time is that of the gateway's process alone, unless a row says otherwise.
 """
 
@@ -48,10 +48,7 @@ class Envoy:
                                               replica=replica_address.rsplit(":", 1)[1]))
         self.process = subprocess.Popen([binary, "-c", str(config), "--concurrency", "2", "-l", "error", "--use-dynamic-base-id"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(self.answers, 20, "Envoy")
-
-    def answers(self):
-        return listens(self.port)
+        wait_for(lambda: listens(self.port), 20, "Envoy")
 
     def __enter__(self):
         return self

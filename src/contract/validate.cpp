@@ -21,7 +21,6 @@ constexpr float kMaxTemperature = 2.0F;
 constexpr float kMaxPenalty = 2.0F;
 constexpr float kMaxRepetitionPenalty = 10.0F;
 constexpr float kMaxLogitBias = 100.0F;
-constexpr std::int32_t kMaxTopLogprobs = 20;
 
 // A range that NaN and the infinities are never in.
 struct Range {

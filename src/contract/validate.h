@@ -15,6 +15,7 @@ namespace sluice {
 
 // Ranges of the contract's own, the same for every server, that a gateway holds its clients to as
 // well.
+inline constexpr std::int32_t kMaxTopLogprobs = 20;
 inline constexpr std::int32_t kMaxPriority = 100;
 inline constexpr std::size_t kMaxSessionIdBytes = 256;
 inline constexpr std::size_t kMaxCacheSaltBytes = 1024;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "contract/validate.h"
 #include "gateway/openai_assembly.h"
 #include "gateway/openai_options.h"
 #include "gateway/openai_request.h"
@@ -28,11 +29,10 @@ std::vector<std::string> read_prompts(Fields& fields) {
 
 // What a replica would call top_logprobs.
 void read_logprobs(Fields& fields, Sampling& sampling) {
-  constexpr std::int32_t kMost = 20;
   std::int32_t top = 0;
   if (!fields.read("logprobs", top)) return;
-  if (top < 0 || top > kMost)
-    fields.fail("logprobs", concat("must be from 0 to ", kMost, "; it is ", top));
+  if (top < 0 || top > kMaxTopLogprobs)
+    fields.fail("logprobs", concat("must be from 0 to ", kMaxTopLogprobs, "; it is ", top));
   sampling.top_logprobs = top;
 }
 

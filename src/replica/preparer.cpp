@@ -43,8 +43,7 @@ void Preparer::run() noexcept {
       job = std::move(queue_.front());
       queue_.pop_front();
     }
-    if (auto* const generation = std::get_if<GenerationPreparation>(&*job)) prepare(*generation);
-    if (auto* const count = std::get_if<CountPreparation>(&*job)) prepare(*count);
+    std::visit([this](auto& preparation) { prepare(preparation); }, *job);
     metrics_.preparing.add(-1);
   }
 }

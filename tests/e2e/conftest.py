@@ -3,14 +3,14 @@
 import contextlib
 import itertools
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from certificates import Authority
 from grpc_tools import protoc
-from harness import BINARY, ROOT, Server
+from harness import ROOT, Server, key_command
 
 _stubs = tempfile.TemporaryDirectory(prefix="sluice-stubs-")
 
@@ -128,8 +128,12 @@ def keys(tmp_path: pathlib.Path) -> Callable[..., str]:
     file = tmp_path / "keys"
 
     def add(name: str, *limits: str) -> str:
-        line = [str(BINARY), "key", "add", "--api-keys", str(file), name, *limits]
-        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()[-1]
+        return key_command("add", "--api-keys", str(file), name, *limits)
 
     add.file = file
     return add
+
+
+@pytest.fixture
+def authority(tmp_path: pathlib.Path) -> Authority:
+    return Authority(tmp_path, "authority")

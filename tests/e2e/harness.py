@@ -52,6 +52,11 @@ def command_line(command: str, arguments: tuple[str, ...], binary: pathlib.Path 
     return line
 
 
+def key_command(*arguments: str) -> str:
+    """`sluice key`, and what it printed: of "add" the new key."""
+    return subprocess.run([str(BINARY), "key", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
 class Metrics(dict[str, float]):
     """All series of one scrape: name{label="value",…} -> value."""
 

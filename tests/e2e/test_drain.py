@@ -4,7 +4,7 @@ import signal
 
 import grpc
 import inference_pb2 as pb
-from calls import Answer, StepStream, all_at_once, chat, error_of
+from calls import StepStream, all_at_once, chat, error_of
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import until
 

@@ -4,57 +4,19 @@ import concurrent.futures
 import json
 import os
 import signal
-import socket
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 from harness import until
+from wire import chat, head, open_chat, read_until
 
 ENDLESS = 'piece "token "\nloop\n'
-
-
-def body(**fields) -> bytes:
-    return json.dumps({"model": "local", "messages": [{"role": "user", "content": "go"}], **fields}).encode()
-
-
-def post(server, **fields) -> tuple[int, dict, bytes]:
-    request = urllib.request.Request(
-        f"http://{server.http}/v1/chat/completions", body(**fields), {"Content-Type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, dict(answer.headers), answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, dict(error.headers), error.read()
-
-
-def send(server, **fields) -> socket.socket:
-    """A chat on a connection of its own, which nobody reads yet."""
-    connection = server.connect()
-    content = body(**fields)
-    connection.sendall(
-        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%s" % (len(content), content)
-    )
-    return connection
-
-
-def read_until(connection: socket.socket, ending: bytes) -> bytes:
-    read = b""
-    while ending not in read:
-        piece = connection.recv(65536)
-        if not piece:
-            break
-        read += piece
-    return read
 
 
 def parked_beside_a_whole_answer(replica, edge) -> bool:
     """Whether the replica's parked sequence makes nothing while another client gets its five tokens from beginning to end."""
     before = replica.metrics()
-    assert post(edge, max_tokens=5)[0] == 200
+    assert chat(edge, max_tokens=5).status == 200
     after = replica.metrics()
     made = after.total("sluice_generated_tokens_total") - before.total("sluice_generated_tokens_total")
     return made == 5 and all(look.total("sluice_parked_sequences") == 1 for look in (before, after))
@@ -66,11 +28,11 @@ def test_a_client_that_goes_frees_the_slot_at_once(scripted, gateway, phase, str
     script = {"queued": "hang\n", "prefill": 'prefill 3600s\npiece "never"\n', "decode": 'piece "token " 5ms\nloop\n'}[phase]
     replica = scripted("--max-sequences", "1", script=script)
     edge = gateway(replica)
-    first = send(edge, stream=stream)
+    first = open_chat(edge, stream=stream)
     replica.until_metric("sluice_running_sequences", lambda running: running == 1)
     leaving = first
     if phase == "queued":
-        leaving = send(edge, stream=stream)
+        leaving = open_chat(edge, stream=stream)
         replica.until_metric("sluice_queued_requests", lambda queued: queued == 1)
     ended = replica.metric("sluice_requests_ended_total", how="cancelled")
     leaving.close()
@@ -84,7 +46,7 @@ def test_a_client_that_goes_frees_the_slot_at_once(scripted, gateway, phase, str
 def test_a_reader_that_stops_parks_its_sequence_and_loses_nothing(scripted, gateway):
     replica = scripted(script='piece "0123456789abcdef"\nloop\n')
     edge = gateway(replica)
-    connection = send(edge, stream=True, max_tokens=40_000)
+    connection = open_chat(edge, stream=True, max_tokens=40_000)
     until(lambda: parked_beside_a_whole_answer(replica, edge), "a parked sequence", 30)
     before = (edge.rss(), replica.rss())
 
@@ -104,20 +66,20 @@ def test_a_reader_that_stops_parks_its_sequence_and_loses_nothing(scripted, gate
 def test_a_killed_replica_costs_only_what_was_under_way(scripted, gateway):
     replicas = [scripted(script=ENDLESS, step_ms=20) for _ in range(2)]
     edge = gateway(*replicas, flags=["--policy", "round-robin"])
-    streams = [send(edge, stream=True, max_tokens=300) for _ in range(20)]
+    streams = [open_chat(edge, stream=True, max_tokens=300) for _ in range(20)]
     for stream in streams:
         assert b"token" in read_until(stream, b"token")
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        whole = [pool.submit(post, edge, max_tokens=150) for _ in range(20)]
+        whole = [pool.submit(chat, edge, max_tokens=150) for _ in range(20)]
         until(lambda: sum(r.metric("sluice_running_sequences") for r in replicas) == 40, "all of them running")
         os.kill(replicas[0].pid, signal.SIGKILL)
         replicas[0].process.wait()
-        assert all(answer.result()[0] == 200 for answer in whole), "nothing of these had been sent"
+        assert all(answer.result().status == 200 for answer in whole), "nothing of these had been sent"
     ends = [read_until(stream, b"0\r\n\r\n") for stream in streams]
     done = [end for end in ends if b"data: [DONE]" in end]
     failed = [end for end in ends if b'data: {"error":' in end]
     assert len(done) == 10 and len(failed) == 10 and not any(b"[DONE]" in end for end in failed)
-    assert post(edge, max_tokens=2)[0] == 200
+    assert chat(edge, max_tokens=2).status == 200
     replicas[0].process.returncode = 0  # its end was ours
 
 
@@ -127,11 +89,11 @@ def test_a_replica_is_taken_back_when_it_returns(scripted, gateway):
     os.kill(replica.pid, signal.SIGKILL)
     replica.process.wait()
     edge.until_metric("sluice_gateway_replica_up", lambda up: up == 0)
-    status, headers, answer = post(edge, max_tokens=2)
-    assert status == 503 and headers["Retry-After"] and json.loads(answer)["error"]["code"]
+    refused = chat(edge, max_tokens=2)
+    assert refused.status == 503 and refused.headers["Retry-After"] and refused.error["code"]
     again = scripted("--listen", replica.address, script=ENDLESS)
     edge.until_metric("sluice_gateway_replica_up", lambda up: up == 1)
-    until(lambda: post(edge, max_tokens=2)[0] == 200, "answers from the one that returned")
+    until(lambda: chat(edge, max_tokens=2).status == 200, "answers from the one that returned")
     replica.process.returncode = 0
     assert again.alive()
 
@@ -140,19 +102,19 @@ def test_a_drained_replica_costs_nobody_anything(scripted, gateway):
     replicas = [scripted(script=ENDLESS, step_ms=5) for _ in range(2)]
     edge = gateway(*replicas, flags=["--policy", "round-robin"])
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = [pool.submit(post, edge, max_tokens=20) for _ in range(100)]
+        answers = [pool.submit(chat, edge, max_tokens=20) for _ in range(100)]
         until(lambda: replicas[0].metric("sluice_running_sequences") > 0, "work on the first")
         replicas[0].process.send_signal(signal.SIGTERM)
-        assert all(answer.result()[0] == 200 for answer in answers)
+        assert all(answer.result().status == 200 for answer in answers)
     assert replicas[0].process.wait(20) == 0
 
 
 def test_a_drained_gateway_finishes_what_runs(scripted, gateway):
     edge = gateway(scripted(script=ENDLESS, step_ms=5))
-    running = send(edge, stream=True, max_tokens=100)
+    running = open_chat(edge, stream=True, max_tokens=100)
     read_until(running, b"token")
     idle = edge.connect()
-    idle.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+    idle.sendall(head("GET", "/health"))
     read_until(idle, b"}")
     edge.process.send_signal(signal.SIGTERM)
     assert idle.recv(10) == b"", "an idle connection is closed"
@@ -163,24 +125,24 @@ def test_a_drained_gateway_finishes_what_runs(scripted, gateway):
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_an_engine_that_fails_after_five_tokens(scripted, gateway, stream):
     edge = gateway(scripted(script='piece "a"\n' * 5 + 'fail "broken"\n', step_ms=50))
-    status, headers, answer = post(edge, stream=stream)
+    reply = chat(edge, stream=stream)
     if stream:
-        assert status == 200 and b'data: {"error":' in answer and b"[DONE]" not in answer
+        assert reply.status == 200 and b'data: {"error":' in reply.body and b"[DONE]" not in reply.body
     else:
-        assert status == 500 and json.loads(answer)["error"]["type"] == "server_error"
-        assert headers["x-should-retry"] == "false"
+        assert reply.status == 500 and reply.error["type"] == "server_error"
+        assert reply.headers["x-should-retry"] == "false"
 
 
 def test_a_full_queue_is_429_with_a_time_to_come_back(scripted, gateway):
     replica = scripted("--max-sequences", "1", "--max-queued-requests", "1", script="hang\n")
     edge = gateway(replica)
-    held = [send(edge)]
+    held = [open_chat(edge)]
     replica.until_metric("sluice_running_sequences", lambda running: running == 1)
-    held.append(send(edge))
+    held.append(open_chat(edge))
     replica.until_metric("sluice_queued_requests", lambda queued: queued == 1)
-    status, headers, answer = post(edge)
-    assert status == 429 and int(headers["retry-after-ms"]) > 0 and int(headers["Retry-After"]) > 0
-    assert json.loads(answer)["error"]["type"] == "rate_limit_error"
+    refused = chat(edge)
+    assert refused.status == 429 and int(refused.headers["retry-after-ms"]) > 0 and int(refused.headers["Retry-After"]) > 0
+    assert refused.error["type"] == "rate_limit_error"
     for connection in held:
         connection.close()
     replica.until_idle()
@@ -188,7 +150,7 @@ def test_a_full_queue_is_429_with_a_time_to_come_back(scripted, gateway):
 
 def test_a_silent_stream_gets_its_status_and_comments(scripted, gateway):
     edge = gateway(scripted(script="hang\n"), flags=["--commit-after-ms", "100", "--sse-keepalive-ms", "100"])
-    connection = send(edge, stream=True)
+    connection = open_chat(edge, stream=True)
     read = read_until(connection, b": keepalive\n")
     while read.count(b": keepalive\n") < 3:
         read += connection.recv(4096)
@@ -199,13 +161,8 @@ def test_a_silent_stream_gets_its_status_and_comments(scripted, gateway):
 def test_a_deadline_is_504_and_ends_the_work(scripted, gateway):
     replica = scripted(script="hang\n")
     edge = gateway(replica)
-    request = urllib.request.Request(
-        f"http://{edge.http}/v1/chat/completions", body(), {"Content-Type": "application/json", "X-Request-Timeout": "0.2"}
-    )
     begin = time.monotonic()
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=30)
-    assert refused.value.code == 504 and time.monotonic() - begin < 5
+    assert chat(edge, {"X-Request-Timeout": "0.2"}).status == 504 and time.monotonic() - begin < 5
     replica.until_idle()
 
 
@@ -213,7 +170,7 @@ def test_thousands_of_streams_share_one_replica(scripted, gateway):
     replica = scripted(script='piece "x"\nhang\n')
     edge = gateway(replica)
     edge_before = edge.rss()
-    connections = [send(edge, stream=True) for _ in range(5_000)]
+    connections = [open_chat(edge, stream=True) for _ in range(5_000)]
     edge.until_metric("sluice_gateway_open_streams", lambda streams: streams == 5_000, seconds=60)
     replica.until_metric("sluice_running_sequences", lambda running: running == 5_000, seconds=60)
     assert (edge.rss() - edge_before) / 5_000 < 20_000

@@ -4,7 +4,7 @@ import subprocess
 
 import openai
 import pytest
-from harness import BINARY, until
+from harness import BINARY, key_command, until
 
 QUESTION = [{"role": "user", "content": "go"}]
 
@@ -60,7 +60,7 @@ def test_a_revoked_key_is_refused_within_seconds(scripted, gateway, keys):
     keys("stays")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     assert ask(edge, key)
-    subprocess.run([str(BINARY), "key", "revoke", "--api-keys", str(keys.file), "gone"], check=True, capture_output=True)
+    key_command("revoke", "--api-keys", str(keys.file), "gone")
 
     def refused() -> bool:
         try:
@@ -77,8 +77,7 @@ def test_each_replica_gets_the_key_that_is_meant_for_it(scripted, start, keys, t
     theirs.write_text(keys("edge") + "\n")
     remote = scripted("--api-keys", str(keys.file))
     ours = ["--api-keys", str(tmp_path / "our-keys")]
-    line = [str(BINARY), "key", "add", *ours, "me"]
-    key = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()[-1]
+    key = key_command("add", *ours, "me")
     pool = ["--replica", remote.address, "--replica-key", str(theirs), "--policy", "round-robin"]
     both = start("--engine", "scripted", *ours, *pool, command="up")
 

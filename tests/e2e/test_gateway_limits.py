@@ -10,7 +10,7 @@ import time
 import pytest
 from calls import all_at_once
 from harness import until
-from wire import QUESTION, ask, chat, head, post, read_all, replies, replies_in, send_all
+from wire import QUESTION, ask, chat, chat_bytes, head, open_chat, post, read_until, read_all, replies, replies_in, send_all
 
 CHAT = "/v1/chat/completions"
 MIB = 1 << 20
@@ -87,7 +87,7 @@ def test_a_head_is_bounded(edge, sent, status):
     assert reply.status == status and (status == 200 or reply.error)
 
 
-def test_nobody_without_a_key_fills_the_memory(scripted, gateway, keys):  # noqa: F811
+def test_nobody_without_a_key_fills_the_memory(scripted, gateway, keys):
     keys("good")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     before = edge.rss()
@@ -99,7 +99,7 @@ def test_nobody_without_a_key_fills_the_memory(scripted, gateway, keys):  # noqa
 
 
 @pytest.mark.parametrize(("target", "fields", "status"), [(CHAT, {}, 401), ("/nowhere", {}, 404), ("/v1/models", {}, 405), (CHAT, {"Authorization": "Bearer no"}, 401)])
-def test_who_is_refused_anyway_is_not_invited_to_send_a_body(scripted, gateway, keys, target, fields, status):  # noqa: F811
+def test_who_is_refused_anyway_is_not_invited_to_send_a_body(scripted, gateway, keys, target, fields, status):
     keys("good")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     with edge.connect() as connection:
@@ -177,18 +177,12 @@ def test_slow_senders_and_streams_keep_nobody_from_health(scripted, gateway):
 
 
 def leave_early(edge, key: str) -> None:
-    with edge.connect() as connection:
-        body = b'{"model":"local","stream":true,"messages":[{"role":"user","content":"go"}]}'
-        fields = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Authorization": f"Bearer {key}"}
-        connection.sendall(head("POST", CHAT, fields) + body)
-        read = b""
-        while b"token" not in read:
-            piece = connection.recv(65536)
-            assert piece and b"429" not in read, read
-            read += piece
+    with open_chat(edge, {"Authorization": f"Bearer {key}"}, stream=True) as connection:
+        read = read_until(connection, b"token")
+        assert b"token" in read and b"429" not in read, read
 
 
-def test_a_place_is_given_back_however_its_request_ends(scripted, gateway, keys):  # noqa: F811
+def test_a_place_is_given_back_however_its_request_ends(scripted, gateway, keys):
     key = keys("one", "--streams", "1")
     replica = scripted(script='piece "token "\npiece "token " 20ms\nloop\n')
     edge = gateway(replica, flags=["--api-keys", str(keys.file)])
@@ -216,14 +210,11 @@ def test_a_place_is_given_back_however_its_request_ends(scripted, gateway, keys)
     assert free()
 
 
-def test_the_place_of_a_killed_replicas_request_is_given_back(scripted, gateway, keys):  # noqa: F811
+def test_the_place_of_a_killed_replicas_request_is_given_back(scripted, gateway, keys):
     key = keys("one", "--streams", "1")
     replica = scripted(script='piece "token "\nhang\n')
     edge = gateway(replica, flags=["--api-keys", str(keys.file), "--eject-time-ms", "50"])
-    with edge.connect() as connection:
-        body = b'{"model":"local","stream":true,"messages":[{"role":"user","content":"go"}]}'
-        fields = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Authorization": f"Bearer {key}", "Connection": "close"}
-        connection.sendall(head("POST", CHAT, fields) + body)
+    with open_chat(edge, {"Authorization": f"Bearer {key}", "Connection": "close"}, stream=True) as connection:
         replica.until_metric("sluice_running_sequences", lambda running: running == 1)
         os.kill(replica.pid, signal.SIGKILL)
         replica.process.wait()
@@ -233,14 +224,12 @@ def test_the_place_of_a_killed_replicas_request_is_given_back(scripted, gateway,
     until(lambda: chat(edge, {"Authorization": f"Bearer {key}"}).status == 200, "the place, at the replica that came back", 20)
 
 
-def test_one_request_too_many_at_once_is_429_with_a_short_time(scripted, gateway, keys):  # noqa: F811
+def test_one_request_too_many_at_once_is_429_with_a_short_time(scripted, gateway, keys):
     key = keys("one", "--streams", "1")
     replica = scripted(script='piece "token "\nhang\n')
     edge = gateway(replica, flags=["--api-keys", str(keys.file)])
     allowed = {"Authorization": f"Bearer {key}"}
-    with edge.connect() as connection:
-        body = b'{"model":"local","stream":true,"messages":[{"role":"user","content":"go"}]}'
-        connection.sendall(head("POST", CHAT, {**allowed, "Content-Type": "application/json", "Content-Length": str(len(body))}) + body)
+    with open_chat(edge, allowed, stream=True):
         replica.until_metric("sluice_running_sequences", lambda running: running == 1)
         for path in (CHAT, "/v1/completions", "/v1/responses", "/v1/embeddings"):
             for stream in (False, True):
@@ -249,7 +238,7 @@ def test_one_request_too_many_at_once_is_429_with_a_short_time(scripted, gateway
                 assert 1 <= int(reply.headers["retry-after"]) <= 5 and int(reply.headers["retry-after-ms"]) > 0
 
 
-def test_choices_and_prompts_count_one_by_one_against_a_keys_streams(scripted, gateway, keys):  # noqa: F811
+def test_choices_and_prompts_count_one_by_one_against_a_keys_streams(scripted, gateway, keys):
     key = keys("four", "--streams", "4")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     allowed = {"Authorization": f"Bearer {key}"}
@@ -260,8 +249,7 @@ def test_choices_and_prompts_count_one_by_one_against_a_keys_streams(scripted, g
 def test_opening_and_resetting_leaves_nothing_behind(scripted, gateway):
     replica = scripted(script='piece "token " 1ms\nloop\n')
     edge = gateway(replica)
-    body = b'{"model":"local","stream":true,"messages":[{"role":"user","content":"go"}]}'
-    whole = head("POST", CHAT, {"Content-Type": "application/json", "Content-Length": str(len(body))}) + body
+    whole = chat_bytes(stream=True)
 
     def burst() -> None:
         for number in range(250):

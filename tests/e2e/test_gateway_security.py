@@ -4,12 +4,11 @@ import json
 import pathlib
 import signal
 import ssl
-import subprocess
 import threading
 
 import pytest
-from harness import BINARY, until
-from test_security import Authority, authority  # noqa: F401 - a fixture
+from certificates import Authority
+from harness import key_command, until
 from wire import QUESTION, ask, chat, head, post, read_all, replies, replies_in
 
 CHAT = "/v1/chat/completions"
@@ -113,7 +112,7 @@ NO_ROUTES = ["//v1/models", "/v1/models/", "/V1/models", "/v1/./models", "/v1/x/
 
 
 @pytest.fixture
-def locked(scripted, gateway, keys):  # noqa: F811
+def locked(scripted, gateway, keys):
     """A gateway that wants a key, and one that it takes."""
     server = gateway(scripted(script='piece "token "\n' * 5), flags=["--api-keys", str(keys.file)] if keys("good") else [])
     server.key = keys("other")
@@ -168,7 +167,7 @@ ORIGIN = "https://ok.example"
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type,x-api-key,x-grpc-web,x-stainless-os"}
 
 
-def test_browsers_of_a_named_origin_get_in_and_no_others(scripted, gateway, keys):  # noqa: F811
+def test_browsers_of_a_named_origin_get_in_and_no_others(scripted, gateway, keys):
     keys("good")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file), "--cors-origin", ORIGIN])
     for origin in (ORIGIN, "null", f"{ORIGIN}.evil", "http://ok.example", "https://OK.example", "https://ok.example:444", "*", "https://evil.example"):
@@ -238,7 +237,7 @@ def test_warnings_name_what_was_not_used_and_can_not_split_the_head(edge):
     assert chat(edge, provider={"bananas": 1, "require_parameters": True}).status == 400
 
 
-def test_only_trusted_callers_name_the_machine(scripted, gateway, keys):  # noqa: F811
+def test_only_trusted_callers_name_the_machine(scripted, gateway, keys):
     plain, trusted = keys("plain"), keys("trusted", "--trusted")
     edge = gateway(scripted(), flags=["--api-keys", str(keys.file)])
     for header in ("x-smg-target-worker", "x-gateway-destination-endpoint"):
@@ -280,7 +279,7 @@ def test_no_key_sees_what_another_has_cached(up_with_keys):
 
 
 @pytest.fixture
-def up_with_keys(start, keys):  # noqa: F811
+def up_with_keys(start, keys):
     keys("first")
     return start("--api-keys", str(keys.file), command="up"), keys
 
@@ -291,7 +290,7 @@ def over_tls(server, context: ssl.SSLContext, sent: bytes) -> list:
         return replies_in(read_all(connection))
 
 
-def test_a_certificate_of_the_right_authority_opens_the_door_and_names_a_trusted_client(scripted, start, authority, tmp_path):  # noqa: F811
+def test_a_certificate_of_the_right_authority_opens_the_door_and_names_a_trusted_client(scripted, start, authority, tmp_path):
     certificate, key = authority.issue("server")
     replica = scripted()
     flags = ["--tls-cert", str(certificate), "--tls-key", str(key), "--tls-client-ca", str(authority.certificate), "--trusted-client", "CN=boss"]
@@ -323,7 +322,7 @@ def test_a_certificate_of_the_right_authority_opens_the_door_and_names_a_trusted
     edge.until_metric("sluice_http_connections_refused_total", lambda refused: refused >= 2, why="tls")
 
 
-def test_two_certificates_share_no_cache(start, authority):  # noqa: F811
+def test_two_certificates_share_no_cache(start, authority):
     certificate, key = authority.issue("server")
     flags = ["--tls-cert", str(certificate), "--tls-key", str(key), "--tls-client-ca", str(authority.certificate)]
     replica = start()
@@ -345,7 +344,7 @@ def test_two_certificates_share_no_cache(start, authority):  # noqa: F811
 PROMPT, ANSWER = "canaryPROMPTzebra", "canaryANSWERllama"
 
 
-def test_canaries_are_found_nowhere_in_logs_metrics_and_errors(scripted, gateway, keys):  # noqa: F811
+def test_canaries_are_found_nowhere_in_logs_metrics_and_errors(scripted, gateway, keys):
     key = keys("test")
     replica = scripted("--log-level", "debug", script=f'piece "{ANSWER} " 2ms\npiece "{ANSWER} " 2ms\nfail "broken"\n')
     edge = gateway(replica, flags=["--api-keys", str(keys.file), "--log-level", "debug"])
@@ -387,10 +386,10 @@ def test_the_access_log_stays_one_line_of_json_a_request(scripted, gateway, tmp_
         assert len(line) < 2000, "no line is as long as its client likes"
 
 
-def test_keys_are_compared_as_digests(keys):  # noqa: F811
+def test_keys_are_compared_as_digests(keys):
     key = keys("test")
     assert key not in keys.file.read_text()
-    shown = subprocess.run([str(BINARY), "key", "list", "--api-keys", str(keys.file)], capture_output=True, text=True, check=True).stdout
+    shown = key_command("list", "--api-keys", str(keys.file))
     assert "test" in shown and key not in shown
 
 

@@ -11,7 +11,7 @@ import pytest
 from calls import Answer, all_at_once
 from calls import chat as grpc_chat
 from harness import until
-from wire import QUESTION, chat, head, post, read_all, replies_in
+from wire import QUESTION, chat, chat_bytes, head, open_chat, post, read_all, replies_in
 
 TEXT_SOURCES = {"/v1/chat/completions": {"messages": QUESTION}, "/v1/completions": {"prompt": "go"}, "/v1/responses": {"input": "go"}}
 
@@ -221,10 +221,7 @@ def test_a_comment_never_stands_within_an_event(scripted, gateway):
 
 def test_tokens_come_one_by_one_and_uncompressed(scripted, gateway):
     edge = gateway(scripted(script='piece "a" 250ms\nloop\n'))
-    with edge.connect() as connection:
-        body = json.dumps({"model": "local", "messages": QUESTION, "stream": True, "max_tokens": 4}).encode()
-        fields = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Accept-Encoding": "gzip, br", "Connection": "close"}
-        connection.sendall(head("POST", "/v1/chat/completions", fields) + body)
+    with open_chat(edge, {"Accept-Encoding": "gzip, br", "Connection": "close"}, stream=True, max_tokens=4) as connection:
         read, times = b"", []
         while piece := connection.recv(65536):
             read += piece
@@ -236,19 +233,15 @@ def test_tokens_come_one_by_one_and_uncompressed(scripted, gateway):
 
 
 def test_a_stream_over_http_1_0_is_ended_by_closing(edge):
-    body = json.dumps({"model": "local", "messages": QUESTION, "stream": True}).encode()
     with edge.connect() as connection:
-        fields = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "keep-alive"}
-        connection.sendall(head("POST", "/v1/chat/completions", fields, "HTTP/1.0") + body)
+        connection.sendall(chat_bytes({"Connection": "keep-alive"}, "HTTP/1.0", stream=True))
         (reply,) = replies_in(read_all(connection))
     assert reply.headers["transfer-encoding"] is None and chunks_of(reply)
 
 
 def test_after_a_stream_the_connection_serves_on(edge):
-    body = json.dumps({"model": "local", "messages": QUESTION, "stream": True}).encode()
-    asked = head("POST", "/v1/chat/completions", {"Content-Type": "application/json", "Content-Length": str(len(body))}) + body
     with edge.connect() as connection:
-        connection.sendall(asked * 3 + head("GET", "/health", {"Connection": "close"}))
+        connection.sendall(chat_bytes(stream=True) * 3 + head("GET", "/health", {"Connection": "close"}))
         answers = replies_in(read_all(connection))
     assert [answer.status for answer in answers] == [200] * 4 and answers[3].json == {"status": "ok"}
     assert all(chunks_of(answer) for answer in answers[:3])
@@ -256,9 +249,8 @@ def test_after_a_stream_the_connection_serves_on(edge):
 
 def running_chat(edge, replica, behind: bytes = b"", running: int = 1, **fields) -> socket.socket:
     """A chat that has its slot, with what its client sent behind it."""
-    body = json.dumps({"model": "local", "messages": QUESTION, **fields}).encode()
     connection = edge.connect()
-    connection.sendall(head("POST", "/v1/chat/completions", {"Content-Type": "application/json", "Content-Length": str(len(body))}) + body + behind)
+    connection.sendall(chat_bytes(**fields) + behind)
     replica.until_metric("sluice_running_sequences", lambda now: now == running)
     return connection
 
@@ -361,9 +353,7 @@ def test_what_a_replica_sends_late_of_a_gone_client_reaches_nobody(scripted, gat
     def own(number: int) -> bool:
         nonce = f"nonce-{number:04}-" + "ab" * (number % 7)
         if number % 3 == 0:
-            with edge.connect() as connection:
-                body = json.dumps({"model": "local", "messages": [{"role": "user", "content": nonce}], "stream": True}).encode()
-                connection.sendall(head("POST", "/v1/chat/completions", {"Content-Type": "application/json", "Content-Length": str(len(body))}) + body)
+            open_chat(edge, messages=[{"role": "user", "content": nonce}], stream=True).close()
             return True
         reply = chat(edge, messages=[{"role": "user", "content": nonce}], stream=number % 2 == 0)
         text = "".join(text_in(chunk) for chunk in chunks_of(reply)) if number % 2 == 0 else reply.json["choices"][0]["message"]["content"]

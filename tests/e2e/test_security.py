@@ -9,35 +9,12 @@ import inference_pb2 as pb
 import inference_pb2_grpc
 import pytest
 from calls import Answer, chat, error_of
+from certificates import Authority
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from harness import BINARY, until
+from harness import key_command, until
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
-
-
-def openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
-
-
-class Authority:
-    """A certificate authority of the test's own."""
-
-    def __init__(self, folder: pathlib.Path, name: str):
-        self.folder = folder
-        self.certificate, self.key = folder / f"{name}.pem", folder / f"{name}.key"
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-subj", f"/CN={name}", "-keyout", str(self.key), "-out", str(self.certificate))  # fmt: skip
-
-    def issue(self, name: str) -> tuple[pathlib.Path, pathlib.Path]:
-        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
-        request, extensions = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
-        extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
-                "-keyout", str(key), "-out", str(request))  # fmt: skip
-        openssl("x509", "-req", "-in", str(request), "-CA", str(self.certificate), "-CAkey", str(self.key), "-CAcreateserial",
-                "-days", "1", "-extfile", str(extensions), "-out", str(certificate))  # fmt: skip
-        return certificate, key
 
 
 def connect(server, authority: Authority, client: tuple[pathlib.Path, pathlib.Path] | None = None):
@@ -49,11 +26,6 @@ def connect(server, authority: Authority, client: tuple[pathlib.Path, pathlib.Pa
 
 def answers(stub, **options) -> bool:
     return Answer.of(stub.Generate(chat("hi", max_tokens=2), timeout=10, **options)).last.done
-
-
-@pytest.fixture
-def authority(tmp_path) -> Authority:
-    return Authority(tmp_path, "authority")
 
 
 def test_tls_serves_those_who_know_the_authority_and_no_plain_text(scripted, authority, tmp_path):
@@ -115,10 +87,6 @@ def test_a_new_certificate_is_taken_up_without_a_restart_and_a_broken_one_is_not
     until(lambda: str(certificate) in server.log(), "a word about the broken certificate", 30)
     assert "second" in subject(server, authority)
     assert answers(connect(server, authority))
-
-
-def key_command(*arguments: str) -> str:
-    return subprocess.run([str(BINARY), "key", *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture

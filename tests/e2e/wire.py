@@ -4,8 +4,10 @@ import dataclasses
 import http.client
 import io
 import json
+import socket
 
-JSON = {"Content-Type": "application/json"}
+Headers = dict[str, str] | list[tuple[str, str]] | tuple[()]
+
 QUESTION = [{"role": "user", "content": "go"}]
 
 
@@ -44,10 +46,37 @@ class _Bytes(io.BytesIO):
         """Whoever has read one answer reads the next, too."""
 
 
-def head(method: str, target: str, headers: dict[str, str] | list[tuple[str, str]] = (), version: str = "HTTP/1.1") -> bytes:
-    fields = headers.items() if isinstance(headers, dict) else headers
-    lines = [f"{method} {target} {version}", "Host: x", *(f"{name}: {value}" for name, value in fields), "", ""]
+def pairs(headers: Headers) -> list[tuple[str, str]]:
+    return list(headers.items() if isinstance(headers, dict) else headers)
+
+
+def head(method: str, target: str, headers: Headers = (), version: str = "HTTP/1.1") -> bytes:
+    lines = [f"{method} {target} {version}", "Host: x", *(f"{name}: {value}" for name, value in pairs(headers)), "", ""]
     return "\r\n".join(lines).encode()
+
+
+def chat_bytes(headers: Headers = (), version: str = "HTTP/1.1", **fields) -> bytes:
+    """A whole request for a chat."""
+    body = json.dumps({"model": "local", "messages": QUESTION, **fields}).encode()
+    framing = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    return head("POST", "/v1/chat/completions", [*framing, *pairs(headers)], version) + body
+
+
+def open_chat(server, headers: Headers = (), **fields) -> socket.socket:
+    """A chat on a connection of its own, which nobody reads yet."""
+    connection = server.connect()
+    connection.sendall(chat_bytes(headers, **fields))
+    return connection
+
+
+def read_until(connection: socket.socket, ending: bytes) -> bytes:
+    read = b""
+    while ending not in read:
+        piece = connection.recv(65536)
+        if not piece:
+            break
+        read += piece
+    return read
 
 
 def send_all(connection, content: bytes) -> None:
@@ -87,10 +116,10 @@ def replies(server, sent: bytes) -> list[Reply]:
         return replies_in(read_all(connection))
 
 
-def ask(server, method: str, target: str, body: bytes | str | dict | None = None, headers: dict[str, str] | list[tuple[str, str]] = ()) -> Reply:
+def ask(server, method: str, target: str, body: bytes | str | dict | None = None, headers: Headers = ()) -> Reply:
     """One request on a connection of its own."""
     content = json.dumps(body).encode() if isinstance(body, dict) else body.encode() if isinstance(body, str) else body
-    fields = [*(headers.items() if isinstance(headers, dict) else headers), ("Connection", "close")]
+    fields = [*pairs(headers), ("Connection", "close")]
     if content is not None:
         fields.append(("Content-Length", str(len(content))))
     with server.connect() as connection:
@@ -99,14 +128,14 @@ def ask(server, method: str, target: str, body: bytes | str | dict | None = None
     return reply
 
 
-def post(server, path: str, body: bytes | str | dict, headers: dict[str, str] | list[tuple[str, str]] = ()) -> Reply:
-    fields = list(headers.items() if isinstance(headers, dict) else headers)
+def post(server, path: str, body: bytes | str | dict, headers: Headers = ()) -> Reply:
+    fields = pairs(headers)
     if not any(name.lower() == "content-type" for name, _ in fields):
         fields.append(("Content-Type", "application/json"))
     return ask(server, "POST", path, body, fields)
 
 
-def chat(server, headers: dict[str, str] | list[tuple[str, str]] = (), **fields) -> Reply:
+def chat(server, headers: Headers = (), **fields) -> Reply:
     return post(server, "/v1/chat/completions", {"model": "local", "messages": QUESTION, **fields}, headers)
 
 
