@@ -89,7 +89,7 @@ def test_canaries_are_found_nowhere(scripted, keys):
     seen = {
         "the metrics": server.metrics_text(),
         "the command line": pathlib.Path(f"/proc/{server.pid}/cmdline").read_bytes().decode(),
-        "the key file": keys.read_text(),
+        "the key file": keys.file.read_text(),
         "the errors": "\n".join(told),
     }
     assert server.terminate() == 0
