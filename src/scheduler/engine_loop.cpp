@@ -274,10 +274,14 @@ void EngineLoop::publish_load() {
   Load load;
   load.running = static_cast<std::uint32_t>(table_.running().size());
   load.parked = static_cast<std::uint32_t>(table_.parked_sequences());
-  load.kv_used_tokens = composer_.kv_used_tokens() + table_.parked_tokens();
+  load.kv_used_tokens = table_.parked_tokens();
+  for (const Sequence* sequence : table_.running()) {
+    load.kv_used_tokens += static_cast<std::uint64_t>(sequence->computed);
+    if (sequence->owed() > 1)
+      load.prefill_backlog_tokens += static_cast<std::uint64_t>(sequence->owed());
+  }
   load.kv_capacity_tokens = engine_.info().kv_tokens;
   load.tokens_per_second = tokens_per_second_;
-  load.prefill_backlog_tokens = composer_.prefill_backlog_tokens();
   admission_.set_load(load);
   metrics_.running.set(load.running);
   metrics_.parked.set(load.parked);

@@ -89,6 +89,18 @@ TEST(EngineLoopEndings, APassThatNobodyWantsIsAborted) {
   EXPECT_EQ(bench.engine.kv_used(), 0U);
 }
 
+TEST(EngineLoopEndings, TheLoadTellsAfterEachTurnWhatTheKvHolds) {
+  LoopBench bench;
+  auto first = bench.ask({.max_tokens = 3});
+  auto second = bench.ask({.max_tokens = 5});
+  std::size_t turns_with_work = 0;
+  while (bench.loop.turn()) {
+    EXPECT_EQ(bench.admission.load().kv_used_tokens, bench.engine.kv_used());
+    ++turns_with_work;
+  }
+  EXPECT_EQ(turns_with_work, 5U);
+}
+
 TEST(EngineLoopEndings, AThousandCancelsLeaveNoTrace) {
   Limits limits;
   limits.max_sequences = 8;

@@ -67,13 +67,10 @@ void StepComposer::observe(Duration took) noexcept {
 
 void StepComposer::look_at_running() {
   running_owed_.clear();
-  kv_used_tokens_ = kv_promised_tokens_ = prefill_backlog_tokens_ = 0;
+  kv_promised_tokens_ = 0;
   for (const Sequence* sequence : table_.running()) {
     running_owed_.push_back(sequence->owed());
-    kv_used_tokens_ += static_cast<std::uint64_t>(sequence->computed);
     kv_promised_tokens_ += sequence->tokens.size() + 1;
-    if (sequence->owed() > 1)
-      prefill_backlog_tokens_ += static_cast<std::uint64_t>(sequence->owed());
   }
 }
 

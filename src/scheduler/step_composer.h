@@ -30,11 +30,6 @@ class StepComposer {
   [[nodiscard]] const std::vector<Sequence*>& rows() const noexcept { return rows_; }
   [[nodiscard]] std::int32_t decode_rows() const noexcept { return decode_rows_; }
   [[nodiscard]] std::int32_t prefill_rows() const noexcept { return prefill_rows_; }
-  [[nodiscard]] std::uint64_t kv_used_tokens() const noexcept { return kv_used_tokens_; }
-  // Prompt tokens of running sequences that are still to be computed.
-  [[nodiscard]] std::uint64_t prefill_backlog_tokens() const noexcept {
-    return prefill_backlog_tokens_;
-  }
 
  private:
   void look_at_running();
@@ -50,10 +45,8 @@ class StepComposer {
 
   std::vector<std::int32_t> running_owed_, waiting_owed_;
   std::vector<Sequence*> waiting_;
-  std::uint64_t kv_used_tokens_ = 0;  // in the cache now
-  std::uint64_t kv_promised_tokens_ =
-      0;  // what running sequences will have there after their next token
-  std::uint64_t prefill_backlog_tokens_ = 0;
+  // What running sequences will have in the KV cache after their next token.
+  std::uint64_t kv_promised_tokens_ = 0;
 
   Batch batch_;
   std::vector<Sequence*> rows_;
