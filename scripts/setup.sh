@@ -34,7 +34,8 @@ need_packages() {
   shift
   command -v dpkg-query >/dev/null || die "this is not a Debian or Ubuntu machine: install what README.md lists under Requirements by hand"
   local installed
-  installed=" $(dpkg-query -W -f '${db:Status-Status}=${Package} ' "$@" 2>/dev/null) "
+  # It fails where it has never heard of one of them.
+  installed=" $(dpkg-query -W -f '${db:Status-Status}=${Package} ' "$@" 2>/dev/null || :) "
   for name in "$@"; do
     [[ $installed == *" installed=$name "* ]] || missing+=("$name")
   done
