@@ -9,7 +9,7 @@ import inference_pb2 as pb
 import pytest
 from calls import error_of
 from calls import chat as grpc_chat
-from wire import QUESTION, ask, chat, chat_with, post
+from raw_http import QUESTION, ask, chat, chat_with, post
 
 COMPLETIONS = "/v1/chat/completions"
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from harness import until
-from wire import chat, head, open_chat, read_until
+from raw_http import chat, head, open_chat, read_until
 
 ENDLESS = 'piece "token "\nloop\n'
 

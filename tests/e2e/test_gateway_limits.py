@@ -10,7 +10,7 @@ import time
 import pytest
 from calls import all_at_once
 from harness import until
-from wire import QUESTION, ask, chat, chat_bytes, head, open_chat, post, read_until, read_all, replies, replies_in, send_all
+from raw_http import QUESTION, ask, chat, chat_bytes, head, open_chat, post, read_until, read_all, replies, replies_in, send_all
 
 CHAT = "/v1/chat/completions"
 MIB = 1 << 20

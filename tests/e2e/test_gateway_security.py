@@ -9,7 +9,7 @@ import threading
 import pytest
 from certificates import Authority
 from harness import key_command, until
-from wire import QUESTION, ask, chat, head, post, read_all, replies, replies_in
+from raw_http import QUESTION, ask, chat, head, post, read_all, replies, replies_in
 
 CHAT = "/v1/chat/completions"
 HIDDEN = head("GET", "/v1/models", {"Connection": "close"})

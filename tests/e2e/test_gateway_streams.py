@@ -11,7 +11,7 @@ import pytest
 from calls import Answer, all_at_once
 from calls import chat as grpc_chat
 from harness import until
-from wire import QUESTION, chat, chat_bytes, head, open_chat, post, read_all, replies_in
+from raw_http import QUESTION, chat, chat_bytes, head, open_chat, post, read_all, replies_in
 
 TEXT_SOURCES = {"/v1/chat/completions": {"messages": QUESTION}, "/v1/completions": {"prompt": "go"}, "/v1/responses": {"input": "go"}}
 
