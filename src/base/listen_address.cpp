@@ -1,6 +1,8 @@
 #include "base/listen_address.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +40,14 @@ std::string host_port(std::string_view host, int port) {
 }
 
 std::string ListenAddress::text() const { return host_port(host, port); }
+
+bool is_loopback(const std::string& host) noexcept {
+  if (host == "localhost") return true;
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
 
 std::optional<ListenAddress> parse_host_port(std::string_view text) {
   constexpr int kMaxPort = 65'535;

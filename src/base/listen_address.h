@@ -22,6 +22,9 @@ struct ListenAddress {
 // HOST:PORT, with brackets around an IPv6 address.
 [[nodiscard]] std::string host_port(std::string_view host, int port);
 
+// Only this machine reaches `host` by it: localhost, 127.0.0.0/8, ::1.
+[[nodiscard]] bool is_loopback(const std::string& host) noexcept;
+
 // Nothing if it is not HOST:PORT, PORT 0 to 65535.
 [[nodiscard]] std::optional<ListenAddress> parse_host_port(std::string_view text);
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/listen_address.h"
+
 namespace sluice {
 namespace {
 
@@ -28,11 +30,33 @@ std::string allowed_headers(std::string_view wanted) {
   return allowed;
 }
 
+// The pages of a server on a loopback address.
+bool is_of_this_machine(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::string authority(origin.substr(scheme + 3));
+  auto address = parse_host_port(authority);
+  if (!address) address = parse_host_port(authority + ":0");
+  return address && is_loopback(address->host);
+}
+
 }  // namespace
 
-Cors::Cors(std::vector<std::string> origins)
+Cors::Cors(std::vector<std::string> origins, bool keys_required)
     : origins_(std::move(origins)),
-      any_(std::find(origins_.begin(), origins_.end(), "*") != origins_.end()) {}
+      keys_required_(keys_required),
+      any_(origins_.empty() ? keys_required
+                            : std::find(origins_.begin(), origins_.end(), "*") != origins_.end()) {}
+
+bool Cors::allows(std::string_view origin) const {
+  return any_ || (origins_.empty() && is_of_this_machine(origin)) ||
+         std::find(origins_.begin(), origins_.end(), origin) != origins_.end();
+}
+
+bool Cors::may_call(const HttpHeaders& request) const {
+  const std::string* origin = request.find("origin");
+  return keys_required_ || origin == nullptr || allows(*origin);
+}
 
 std::optional<ResponseHead> Cors::answer_preflight(const HttpRequest& request) const {
   if (request.method != "OPTIONS" || request.headers.find("origin") == nullptr ||
@@ -62,8 +86,7 @@ void Cors::add_origin(const HttpHeaders& request, HttpHeaders& response) const {
   }
   response.add("vary", "Origin");
   const std::string_view origin = request.value("origin");
-  if (std::find(origins_.begin(), origins_.end(), origin) != origins_.end())
-    response.add("access-control-allow-origin", std::string(origin));
+  if (allows(origin)) response.add("access-control-allow-origin", std::string(origin));
 }
 
 }  // namespace sluice

@@ -16,6 +16,8 @@ void visit_gateway_limits(LimitsType& limits, Visitor&& visit) {
   visit("max-header-bytes", limits.max_header_bytes, "bytes",
         "The head of one request, and what is held of the next while one is answered");
   visit("max-body-bytes", limits.max_body_bytes, "bytes", "The body of one request");
+  visit("max-held-body-bytes", limits.max_held_body_bytes, "bytes",
+        "Bodies of 64 KiB and more of requests that are not answered yet, together");
   visit("header-timeout-ms", limits.header_timeout, "ms",
         "From a request's first byte to the end of its head; a TLS handshake");
   visit("body-timeout-ms", limits.body_timeout, "ms", "Without a byte of the body");

@@ -13,6 +13,7 @@ struct GatewayLimits {
   std::uint32_t max_connections = 20'000;  // beyond it a new one is closed at once
   std::uint32_t max_header_bytes = 64 << 10;
   std::uint32_t max_body_bytes = 50 << 20;
+  std::uint64_t max_held_body_bytes = std::uint64_t{1} << 30;  // of long bodies, together
   std::chrono::milliseconds header_timeout{
       10'000};  // from a request's first byte to the end of its head
   std::chrono::milliseconds body_timeout{60'000};   // without a byte of the body

@@ -22,7 +22,7 @@ struct GatewayOptions {
   // Subjects of client certificates whose holders may name the machine that takes a request, as a
   // trusted key's may.
   std::vector<std::string> trusted_clients;
-  std::vector<std::string> cors_origins = {"*"};
+  std::vector<std::string> cors_origins;  // of pages that may call: see Cors
 
   std::vector<std::string> replicas;  // as PoolOptions::replicas
   PoolPolicy policy = PoolPolicy::kAffinity;

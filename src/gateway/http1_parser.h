@@ -34,6 +34,9 @@ class Http1Parser {
   // or a refusal it takes nothing.
   [[nodiscard]] std::size_t feed(std::string_view bytes);
 
+  // For a reason that is not in its bytes.
+  void refuse(int status, std::string message);
+
   [[nodiscard]] const std::optional<HttpRefusal>& refusal() const noexcept { return refusal_; }
   [[nodiscard]] bool head_done() const noexcept;
   [[nodiscard]] bool done() const noexcept;
@@ -51,7 +54,6 @@ class Http1Parser {
   [[nodiscard]] std::size_t feed_head(std::string_view bytes);
   [[nodiscard]] std::size_t feed_body(std::string_view bytes);
   void check_head();
-  void refuse(int status, std::string message);
   void refuse(const boost::system::error_code& error);
 
   const GatewayLimits& limits_;

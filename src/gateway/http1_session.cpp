@@ -24,10 +24,12 @@ TimePoint from_now(std::chrono::milliseconds wait) noexcept {
 }  // namespace
 
 Http1Session::Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
-                           const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-                           const HttpHandler& handler, const HttpRules& rules)
+                           const GatewayLimits& limits, HttpMetrics& metrics,
+                           HeldBodies& held_bodies, IoThread& io, const HttpHandler& handler,
+                           const HttpRules& rules)
     : limits_(limits),
       metrics_(metrics),
+      held_bodies_(held_bodies),
       io_(io),
       handler_(handler),
       rules_(rules),
@@ -71,7 +73,8 @@ void Http1Session::cut() noexcept {
 
 Task<bool> Http1Session::serve_one() {
   Http1Parser parser(limits_);
-  switch (co_await read_request(parser)) {
+  HeldBodies::Share held(held_bodies_);
+  switch (co_await read_request(parser, held)) {
     case Got::kNothing:
       co_return false;
     case Got::kRefusal:
@@ -84,7 +87,7 @@ Task<bool> Http1Session::serve_one() {
   co_return co_await answer(parser);
 }
 
-Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
+Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser, HeldBodies::Share& held) {
   TimePoint until = from_now(limits_.idle_timeout);
   HttpTimeout waiting_for = HttpTimeout::kIdle;
   for (;;) {
@@ -95,6 +98,11 @@ Task<Http1Session::Got> Http1Session::read_request(Http1Parser& parser) {
         waiting_for = HttpTimeout::kHeader;
       }
       socket_.consume(parser.feed(socket_.input()));
+      if (!held.grow_to(parser.request().body.size())) {
+        parser.refuse(503, concat("the long bodies of all requests together are above ",
+                                  limits_.max_held_body_bytes,
+                                  " bytes (--max-held-body-bytes); try again later"));
+      }
       if (parser.refusal()) co_return Got::kRefusal;
       if (parser.done()) co_return Got::kRequest;
       if (parser.head_done()) {
@@ -182,6 +190,7 @@ Task<void> Http1Session::refuse(int status, std::string_view message, const Http
   metrics_.request_refused(status);
   ResponseHead head{status, {}};
   head.headers.add("Content-Type", "application/json");
+  if (status == 503) head.headers.add("Retry-After", "1");
   if (rules_.add_headers) rules_.add_headers(asked, head.headers);
   Http1Responder responder(socket_, io_, {.keep_alive = false});
   static_cast<void>(co_await responder.respond(std::move(head), http_error_body(status, message)));

@@ -13,6 +13,7 @@
 
 #include "gateway/client_socket.h"
 #include "gateway/gateway_limits.h"
+#include "gateway/held_bodies.h"
 #include "gateway/http1_parser.h"
 #include "gateway/http1_responder.h"
 #include "gateway/http_handler.h"
@@ -24,8 +25,8 @@ class Http1Session {
  public:
   // `tls`: null without. The others outlive this.
   Http1Session(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
-               const GatewayLimits& limits, HttpMetrics& metrics, IoThread& io,
-               const HttpHandler& handler, const HttpRules& rules);
+               const GatewayLimits& limits, HttpMetrics& metrics, HeldBodies& held_bodies,
+               IoThread& io, const HttpHandler& handler, const HttpRules& rules);
 
   // Until the connection is closed.
   [[nodiscard]] Task<void> run();
@@ -41,7 +42,7 @@ class Http1Session {
   [[nodiscard]] Task<bool> handshake();
   // False: the connection has served its last.
   [[nodiscard]] Task<bool> serve_one();
-  [[nodiscard]] Task<Got> read_request(Http1Parser& parser);
+  [[nodiscard]] Task<Got> read_request(Http1Parser& parser, HeldBodies::Share& held);
   [[nodiscard]] Task<bool> invite_body(const Http1Parser& parser);
   [[nodiscard]] Task<bool> answer(Http1Parser& parser);
   [[nodiscard]] Task<void> handle(HttpRequest& request, Http1Responder& responder);
@@ -50,6 +51,7 @@ class Http1Session {
 
   const GatewayLimits& limits_;
   HttpMetrics& metrics_;
+  HeldBodies& held_bodies_;
   IoThread& io_;
   const HttpHandler& handler_;
   const HttpRules& rules_;

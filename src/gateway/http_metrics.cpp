@@ -31,7 +31,7 @@ HttpMetrics::HttpMetrics(Metrics& metrics)
     refused_.emplace(why, metrics.counter("sluice_http_connections_refused_total",
                                           "Connections not served", {{"why", name}}));
   }
-  for (const int status : {400, 408, 413, 414, 431, 500, 501, 505}) {
+  for (const int status : {400, 408, 413, 414, 431, 500, 501, 503, 505}) {
     statuses_.emplace(status, metrics.counter("sluice_http_requests_refused_total",
                                               "Requests that never reached the router, or got no "
                                               "answer from it (500)",

@@ -21,6 +21,7 @@
 #include "base/gate.h"
 #include "base/listen_address.h"
 #include "base/log.h"
+#include "gateway/held_bodies.h"
 #include "gateway/http1_session.h"
 
 namespace sluice {
@@ -77,6 +78,7 @@ class HttpServer::Core {
         threads_(threads),
         handler_(std::move(handler)),
         rules_(std::move(rules)),
+        held_bodies_(limits.max_held_body_bytes, metrics),
         sessions_(threads.size()) {
     metrics_.connections_limit.set(limits.max_connections);
   }
@@ -104,6 +106,7 @@ class HttpServer::Core {
   IoThreads& threads_;
   const HttpHandler handler_;
   const HttpRules rules_;
+  HeldBodies held_bodies_;
   SystemClock clock_;
   ListenAddress address_;
 
@@ -198,7 +201,8 @@ void HttpServer::Core::take(tcp::socket socket, IoThread& io) {
 Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
                                    IoThread& io, [[maybe_unused]] Gate::Pass pass) {
   metrics_.connections.add(1);
-  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, io, handler_, rules_);
+  Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, held_bodies_, io,
+                       handler_, rules_);
   auto& sessions = sessions_[io.index()];
   sessions.insert(&session);
   if (draining_) session.drain();

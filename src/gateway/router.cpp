@@ -114,7 +114,8 @@ bool Router::is_trusted(const HttpRequest& request) const noexcept {
 bool Router::wants_body(const HttpRequest& request) const noexcept {
   const Match found = match(request.path);
   return has_body(found.route) && request.method == found.method && is_json(request.headers) &&
-         around_.keys.find(key_in(request.headers)) != nullptr;
+         around_.keys.find(key_in(request.headers)) != nullptr &&
+         around_.cors.may_call(request.headers);
 }
 
 Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& io) {
@@ -137,6 +138,12 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
   if (running.now() > around_.completion.limits.max_running_requests) {
     around_.completion.metrics.refused.add();
     co_return co_await exchange.answer_error(too_busy(around_.completion.limits));
+  }
+  if (!around_.cors.may_call(request.headers)) {
+    co_return co_await exchange.refuse(
+        Code::kPermissionDenied,
+        "no key is asked for here, so only pages of this machine may call; --cors-origin lets "
+        "others in");
   }
   co_await admit(exchange, found);
 }

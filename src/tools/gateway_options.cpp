@@ -1,8 +1,5 @@
 #include "tools/gateway_options.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -12,17 +9,6 @@
 #include "tools/server_command_line.h"
 
 namespace sluice {
-namespace {
-
-bool is_loopback(const std::string& host) noexcept {
-  if (host == "localhost") return true;
-  in_addr v4{};
-  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  in6_addr v6{};
-  return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
-}  // namespace
 
 void add_gateway_flags(ServerCommandLine& line, GatewayOptions& options) {
   CLI::App& app = line.app();
@@ -47,8 +33,9 @@ void add_gateway_flags(ServerCommandLine& line, GatewayOptions& options) {
                "Serve on other than loopback addresses without keys");
   add_list(app, "trusted-client", options.trusted_clients, "SUBJECT",
            "Holders of this certificate may name the machine that takes a request");
-  add_list(app, "cors-origin", options.cors_origins, "ORIGIN",
-           "Pages of this origin may call; *: of any");
+  add_list(
+      app, "cors-origin", options.cors_origins, "ORIGIN",
+      "Pages of this origin may call; *: of any (the default with keys; without: this machine's)");
   app.add_option("--access-log", options.access_log, "stderr, stdout, off, or a file")
       ->capture_default_str()
       ->type_name("TARGET");

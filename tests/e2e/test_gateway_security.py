@@ -164,6 +164,7 @@ def test_without_a_key_no_body_is_parsed(locked):
 
 
 ORIGIN = "https://ok.example"
+OWN_PAGE = "http://localhost:3000"
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type,x-api-key,x-grpc-web,x-stainless-os"}
 
 
@@ -188,12 +189,23 @@ def test_browsers_of_a_named_origin_get_in_and_no_others(scripted, gateway, keys
 
 @pytest.mark.parametrize(
     ("sent", "status"),
-    [(head("POST", CHAT, {"Origin": ORIGIN, "Content-Length": str(10**9)}), 413), (head("GET", "/%zz", {"Origin": ORIGIN}), 400)],
+    [(head("POST", CHAT, {"Origin": OWN_PAGE, "Content-Length": str(10**9)}), 413), (head("GET", "/%zz", {"Origin": OWN_PAGE}), 400)],
     ids=["too long", "malformed"],
 )
 def test_a_page_sees_why_even_where_http_itself_refuses(edge, sent, status):
     (reply,) = replies(edge, sent)
-    assert reply.status == status and reply.headers["access-control-allow-origin"] == "*"
+    assert reply.status == status and reply.headers["access-control-allow-origin"] == OWN_PAGE
+
+
+def test_without_keys_a_strangers_page_cannot_have_the_model_work(scripted, gateway):
+    server = scripted()
+    edge = gateway(server)
+    assert chat(edge, {"Origin": OWN_PAGE}).status == 200
+    asked = server.metrics()["sluice_prompt_tokens_total"]
+    refused = chat(edge, {"Origin": ORIGIN})
+    assert refused.status == 403 and "--cors-origin" in refused.json()["error"]["message"]
+    assert refused.headers["access-control-allow-origin"] is None
+    assert server.metrics()["sluice_prompt_tokens_total"] == asked
 
 
 def test_a_preflight_repeats_only_names(edge):
