@@ -120,7 +120,6 @@ void Keeper::drain() noexcept {
   if (!all_ended)
     log_warning("replica", concat(charges_.calls.count(), " requests did not end by themselves"));
   charges_.health.end_watches();
-  charges_.stop_server();
 }
 
 }  // namespace sluice

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <thread>
 
@@ -44,7 +43,6 @@ class Keeper {
     Doorbell& doorbell;
     ProcessMetrics& process;
     Gate& calls;
-    std::function<void()> stop_server;  // returns when no call is left
   };
 
   explicit Keeper(Charges charges);

@@ -19,7 +19,6 @@
 #include "base/listen_address.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "base/mutex.h"
 #include "engine/engine.h"
 #include "inference.grpc.pb.h"
 #include "replica/context.h"
@@ -90,6 +89,7 @@ class Replica::Parts {
 
   ~Parts() {
     keeper.reset();
+    if (server) server->Shutdown(std::chrono::system_clock::now() + kOtherCalls);
     loop.request_stop();
     if (engine_thread.joinable()) engine_thread.join();
     server.reset();
@@ -99,7 +99,6 @@ class Replica::Parts {
   [[nodiscard]] bool wanted(Switch given) const noexcept {
     return given == Switch::kOn || (given == Switch::kAuto && !keys->required());
   }
-  void stop_server() noexcept EXCLUDES(server_mutex);
 
   const ReplicaOptions options;
   ListenAddress listen;
@@ -140,8 +139,7 @@ class Replica::Parts {
   HealthService health{{"inference.LLM", "inference.Replica"}};
   std::unique_ptr<ReflectionService> reflection;
   std::shared_ptr<grpc::ServerCredentials> credentials;
-  Mutex server_mutex;  // a Drain may come before start() knows its server
-  std::unique_ptr<grpc::Server> server GUARDED_BY(server_mutex);
+  std::unique_ptr<grpc::Server> server;
   std::thread engine_thread;
 };
 
@@ -168,22 +166,11 @@ Result<void> Replica::Parts::listen_and_serve() {
   }
   credentials = tls ? tls->credentials() : grpc::InsecureServerCredentials();
   builder.AddListeningPort(listen.text(), credentials, &listen.port);
-  auto started = builder.BuildAndStart();
-  if (!started || listen.port == 0)
+  server = builder.BuildAndStart();
+  if (!server || listen.port == 0)
     return fail(Code::kUnavailable,
                 concat("can't listen on ", options.listen, " (", options.listen_flag, ")"));
-  const MutexLock lock(server_mutex);
-  server = std::move(started);
   return {};
-}
-
-void Replica::Parts::stop_server() noexcept {
-  grpc::Server* running = nullptr;
-  {
-    const MutexLock lock(server_mutex);
-    running = server.get();
-  }
-  if (running != nullptr) running->Shutdown(std::chrono::system_clock::now() + kOtherCalls);
 }
 
 Replica::Replica(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -212,8 +199,7 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
   parts.engine_thread = std::thread([&parts]() noexcept { parts.loop.run(); });
   parts.keeper = std::make_unique<Keeper>(
       Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(), parts.health,
-                      parts.admission, parts.loop, parts.doorbell, parts.process, parts.calls,
-                      [&parts] { parts.stop_server(); }});
+                      parts.admission, parts.loop, parts.doorbell, parts.process, parts.calls});
   if (auto served = parts.listen_and_serve(); !served)
     return tl::unexpected(std::move(served.error()));
   return std::unique_ptr<Replica>(new Replica(std::move(made)));
@@ -241,7 +227,6 @@ const std::string& Replica::own_key() const noexcept { return parts_->keys->own_
 std::shared_ptr<grpc::Channel> Replica::in_process_channel() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  const MutexLock lock(parts_->server_mutex);
   return parts_->server->InProcessChannel(arguments);
 }
 

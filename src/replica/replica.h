@@ -62,12 +62,14 @@ class Replica {
   [[nodiscard]] std::string metrics_address() const;
 
   // Health says NOT_SERVING, new requests get UNAVAILABLE, running ones may go on for the grace
-  // (absent: --drain-grace-ms); then the server ends. A further call can only shorten the grace.
+  // (absent: --drain-grace-ms). A further call can only shorten the grace.
   // Returns how many requests still run.
   std::uint32_t begin_drain(std::optional<std::chrono::milliseconds> grace) noexcept;
   [[nodiscard]] bool draining() const noexcept;
 
-  // Until a drain is over.
+  // Until a drain is over: no request is left. The server ends with this object; whoever calls over
+  // in_process_channel() must have let go of it by then, for a call that is made there on a server
+  // that has ended crashes gRPC 1.51.
   void wait() noexcept;
 
   // To the same server without a socket.

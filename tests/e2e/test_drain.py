@@ -4,6 +4,8 @@ import signal
 
 import grpc
 import inference_pb2 as pb
+import pytest
+import raw_http
 from calls import StepStream, all_at_once, chat, error_of
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import until
@@ -31,6 +33,16 @@ def test_sigterm_under_load_cuts_no_stream(scripted):
 
     assert all(last.done for last in all_at_once([lambda c=call: finish(c) for call in calls]))
     assert server.process.wait(15) == 0
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("requests", [0, 3])
+def test_replica_and_gateway_of_one_process_end_well(start, requests, stop):
+    server = start("--engine", "scripted", command="up")
+    for _ in range(requests):
+        assert raw_http.chat(server).status == 200
+    server.process.send_signal(stop)
+    assert server.process.wait(15) == 0, server.log()
 
 
 def test_past_the_grace_streams_end_with_unavailable(scripted):
