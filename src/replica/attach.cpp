@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
@@ -16,6 +17,7 @@
 #include "inference.pb.h"
 #include "replica/call.h"
 #include "replica/context.h"
+#include "replica/parse_message.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 #include "replica/step_writer.h"
@@ -39,16 +41,13 @@ StreamReader::Credit credit_from_wire(const inference::Credit& credit) noexcept 
   return {credit.deltas(), credit.bytes()};
 }
 
-class AttachCall final
-    : public grpc::ServerBidiReactor<inference::AttachRequest, inference::StepBatch>,
-      public std::enable_shared_from_this<AttachCall> {
+class AttachCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, inference::StepBatch>,
+                         public std::enable_shared_from_this<AttachCall> {
  public:
   AttachCall(const ReplicaContext& replica, grpc::CallbackServerContext& call)
       : replica_(replica),
         call_(call),
-        writer_(std::string(replica.model.name), replica.limits.max_attached_requests,
-                replica.clock, replica.metrics),
-        arena_(arena_options(arena_block_)) {
+        writer_(std::string(replica.model.name), replica.limits, replica.clock, replica.metrics) {
     replica_.metrics.attach_open.add(1);
   }
 
@@ -63,7 +62,9 @@ class AttachCall final
   // What is to be sent on the call, decided under the mutex and done without it.
   enum class Action { kNothing, kWrite, kFinish };
 
-  void apply(inference::AttachRequest& message) EXCLUDES(mutex_);
+  void break_off(Error error) EXCLUDES(mutex_);
+  void take_in() EXCLUDES(mutex_);
+  [[nodiscard]] bool pause() EXCLUDES(mutex_);
   void start_request(inference::Start& start) EXCLUDES(mutex_);
   [[nodiscard]] Result<GenerationPreparation> admit(inference::Start& start) EXCLUDES(mutex_);
   void prepared(WireId id, StepWriter::Serial serial, Result<StreamReader> stream) noexcept
@@ -77,14 +78,17 @@ class AttachCall final
   grpc::CallbackServerContext& call_;
   std::shared_ptr<AttachCall> self_;  // until OnDone
   std::shared_ptr<WireQueue> wire_;
-  inference::AttachRequest incoming_;  // gRPC's while a read is out
+  grpc::ByteBuffer incoming_;  // gRPC's while a read is out
+  // What take_in has not yet had of the last message: starts from next_start_ on, then the rest.
+  inference::AttachRequest message_;
+  int next_start_ = 0;
 
   Mutex mutex_;
   StepWriter writer_ GUARDED_BY(mutex_);
   // A batch lives here from its filling until it is written. An arena, because Clear() would free
-  // every nested message.
-  std::vector<char> arena_block_ = std::vector<char>(kArenaBlockBytes);
-  google::protobuf::Arena arena_ GUARDED_BY(mutex_);
+  // every nested message. Made for the first batch: a call without requests costs little.
+  std::vector<char> arena_block_ GUARDED_BY(mutex_);
+  std::optional<google::protobuf::Arena> arena_ GUARDED_BY(mutex_);
   inference::StepBatch* batch_ GUARDED_BY(mutex_) = nullptr;
   std::optional<Error> failure_ GUARDED_BY(mutex_);
   bool writing_ GUARDED_BY(mutex_) = false;
@@ -106,41 +110,57 @@ void AttachCall::start() {
     StartRead(&incoming_);
     return;
   }
-  {
-    MutexLock lock(mutex_);
-    failure_ = std::move(known.error());
-  }
+  break_off(std::move(known.error()));
   pump();
+}
+
+void AttachCall::break_off(Error error) {
+  MutexLock lock(mutex_);
+  failure_ = std::move(error);
 }
 
 void AttachCall::OnReadDone(bool ok) noexcept {
   if (ok) {
-    apply(incoming_);
-    inference::AttachRequest().Swap(&incoming_);
-  } else if (call_.IsCancelled()) {
-    abandon();
-  }
-  bool read_on = false;
-  {
+    // Which request was at fault can't be known, so all end.
+    auto parsed = parse_message(incoming_, replica_.limits, message_);
+    incoming_.Clear();
+    parsed ? take_in() : break_off(std::move(parsed.error()));
+  } else {
+    if (call_.IsCancelled()) abandon();
     MutexLock lock(mutex_);
-    half_closed_ |= !ok;
-    read_on = may_read();
-    reads_paused_ = !read_on && !half_closed_;
+    half_closed_ = true;
   }
-  if (read_on) StartRead(&incoming_);
   pump();
 }
 
-bool AttachCall::may_read() {
-  return !half_closed_ && !cancelled_ && !finished_ && writer_.unsent_endings() < kMaxUnsentEndings;
+// What was read, then the next; or as much of it as there is room for, and the rest when what it
+// gave rise to has been written.
+void AttachCall::take_in() {
+  while (next_start_ < message_.starts_size()) {
+    if (pause()) return;
+    start_request(*message_.mutable_starts(next_start_++));
+  }
+  {
+    MutexLock lock(mutex_);
+    for (const WireId id : message_.cancels()) writer_.cancel(id);
+    for (const inference::Credit& credit : message_.credits())
+      writer_.grant(credit.id(), credit_from_wire(credit));
+  }
+  inference::AttachRequest().Swap(&message_);
+  next_start_ = 0;
+  if (!pause()) StartRead(&incoming_);
 }
 
-void AttachCall::apply(inference::AttachRequest& message) {
-  for (inference::Start& start : *message.mutable_starts()) start_request(start);
+// Whether no more is taken in now. Where too many endings are unsent, a write is out or about to
+// be, and its end goes on.
+bool AttachCall::pause() {
   MutexLock lock(mutex_);
-  for (const WireId id : message.cancels()) writer_.cancel(id);
-  for (const inference::Credit& credit : message.credits())
-    writer_.grant(credit.id(), credit_from_wire(credit));
+  reads_paused_ = !may_read();
+  return reads_paused_;
+}
+
+bool AttachCall::may_read() {
+  return !cancelled_ && !failure_ && !finished_ && writer_.unsent_endings() < kMaxUnsentEndings;
 }
 
 void AttachCall::start_request(inference::Start& start) {
@@ -205,17 +225,12 @@ void AttachCall::pump() noexcept {
   Action action = Action::kNothing;
   const inference::StepBatch* batch = nullptr;
   std::optional<Error> failure;
-  bool read_on = false;
   {
     MutexLock lock(mutex_);
     action = next();
     batch = batch_;
     failure = failure_;
-    // A batch took the endings that reading waited for.
-    read_on = reads_paused_ && may_read();
-    if (read_on) reads_paused_ = false;
   }
-  if (read_on) StartRead(&incoming_);
   switch (action) {
     case Action::kNothing:
       break;
@@ -235,25 +250,35 @@ AttachCall::Action AttachCall::next() {
     finished_ = true;
     return Action::kFinish;
   }
-  arena_.Reset();
-  batch_ = google::protobuf::Arena::CreateMessage<inference::StepBatch>(&arena_);
+  if (writer_.idle()) {
+    finished_ = half_closed_;
+    return finished_ ? Action::kFinish : Action::kNothing;
+  }
+  if (!arena_) {
+    arena_block_.resize(kArenaBlockBytes);
+    arena_.emplace(arena_options(arena_block_));
+  }
+  arena_->Reset();
+  batch_ = google::protobuf::Arena::CreateMessage<inference::StepBatch>(&*arena_);
   if (writer_.fill(*wire_, *batch_)) {
     to_wire(replica_.admission.load(), *batch_->mutable_load());
     writing_ = true;
     return Action::kWrite;
   }
-  if (!half_closed_ || !writer_.idle()) return Action::kNothing;
-  finished_ = true;
-  return Action::kFinish;
+  return Action::kNothing;
 }
 
 void AttachCall::OnWriteDone(bool ok) noexcept {
+  bool go_on = false;
   {
     MutexLock lock(mutex_);
     writing_ = false;
     writer_.written();
+    go_on = reads_paused_ && may_read();
+    if (go_on) reads_paused_ = false;
   }
   if (!ok) abandon();
+  if (go_on) take_in();
   pump();
 }
 
@@ -282,7 +307,7 @@ void AttachCall::OnDone() noexcept {
 
 }  // namespace
 
-grpc::ServerBidiReactor<inference::AttachRequest, inference::StepBatch>* serve_attach(
+grpc::ServerBidiReactor<grpc::ByteBuffer, inference::StepBatch>* serve_attach(
     const ReplicaContext& replica, grpc::CallbackServerContext& call) {
   const auto reactor = std::make_shared<AttachCall>(replica, call);
   reactor->start();

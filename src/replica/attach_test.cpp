@@ -4,6 +4,7 @@
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <string>
@@ -255,6 +256,46 @@ TEST(Attach, ACallThatVanishesCancelsAllItsRequests) {
   while (replica.load().running + replica.load().waiting + replica.load().parked > 0)
     std::this_thread::yield();
   EXPECT_EQ(replica.load().kv_used_tokens, 0);
+  EXPECT_EQ(replica.metrics().attached_requests.value(), 0);
+}
+
+TEST(Attach, TheRefusalsOfOneMessageComeInBatchesThatAClientTakes) {
+  constexpr int kStarts = 100'000;
+  Limits limits;
+  TestReplica replica(kAlphabet, limits);
+  Gateway gateway(replica);
+  gateway.start(kStarts + 1, 3);
+  inference::AttachRequest message;
+  for (std::uint64_t id = 1; id <= kStarts; ++id) message.add_starts()->set_id(id);
+  message.add_cancels(kStarts + 1);
+  gateway.send(message);
+  std::size_t longest = 0;
+  int refused = 0;
+  while (refused < kStarts && gateway.read()) {
+    longest = std::max(longest, gateway.batch.ByteSizeLong());
+    refused += static_cast<int>(
+        std::count_if(gateway.batch.items().begin(), gateway.batch.items().end(),
+                      [](const inference::StepItem& item) { return item.status().code() == 3; }));
+  }
+  EXPECT_EQ(refused, kStarts);
+  EXPECT_LT(longest, 2 * kMaxUnsentEndings * 256);
+  EXPECT_EQ(gateway.answer(kStarts + 1).status.code(), grpc::StatusCode::CANCELLED)
+      << "what stands behind the starts is not lost";
+}
+
+TEST(Attach, WhatIsNoAttachRequestEndsTheCallAndSaysSo) {
+  TestReplica replica(kAlphabet);
+  replica.run_engine();
+  Gateway gateway(replica);
+  gateway.start(1, 1 << 19, 1, 1);
+  inference::AttachRequest message;
+  message.add_starts()->mutable_request()->add_stop("\xff");
+  gateway.send(message);
+  while (gateway.read()) continue;
+  const grpc::Status status = gateway.finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("starts[0].request.stop[0]"));
+  replica.wait_for_calls(0);
   EXPECT_EQ(replica.metrics().attached_requests.value(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/concat.h"
+#include "contract/limits.h"
 #include "inference.pb.h"
 #include "replica/replica_metrics.h"
 
@@ -30,9 +31,13 @@ std::size_t wire_bytes(const Delta& delta) noexcept {
 
 }  // namespace
 
-StepWriter::StepWriter(std::string model, std::uint32_t max_requests, Clock& clock,
+StepWriter::StepWriter(std::string model, const Limits& limits, Clock& clock,
                        ReplicaMetrics& metrics)
-    : model_(std::move(model)), max_requests_(max_requests), clock_(clock), metrics_(metrics) {}
+    : model_(std::move(model)),
+      max_requests_(limits.max_attached_requests),
+      batch_bytes_(std::min<std::size_t>(kStepBatchBytes, limits.max_message_bytes / 2)),
+      clock_(clock),
+      metrics_(metrics) {}
 
 StepWriter::~StepWriter() { clear(); }
 
@@ -98,11 +103,10 @@ void StepWriter::clear() noexcept {
 }
 
 bool StepWriter::fill(WireQueue& marked, inference::StepBatch& batch) {
-  add_endings(batch);
+  std::size_t bytes = add_endings(batch);
   marked.take(marks_);
   ready_.insert(ready_.end(), marks_.begin(), marks_.end());
-  std::size_t bytes = 0;
-  while (!ready_.empty() && bytes < kStepBatchBytes) {
+  while (!ready_.empty() && bytes < batch_bytes_) {
     const auto found = requests_.find(ready_.front());
     ready_.pop_front();
     if (found != requests_.end() && found->second.stream) bytes += add_deltas(found, batch);
@@ -119,14 +123,17 @@ void StepWriter::end(Requests::iterator request, Error error) {
   metrics_.attached_requests.add(-1);
 }
 
-void StepWriter::add_endings(inference::StepBatch& batch) {
-  for (Ending& ending : endings_) {
+std::size_t StepWriter::add_endings(inference::StepBatch& batch) {
+  std::size_t bytes = 0;
+  for (; !endings_.empty() && bytes < batch_bytes_; endings_.pop_front()) {
+    Ending& ending = endings_.front();
     inference::StepItem& item = *batch.add_items();
     item.set_id(ending.id);
+    bytes += kItemBytes + ending.error.message.size();
     to_wire(ending.error, *item.mutable_status());
     if (ending.pass) leaving_.push_back(std::move(*ending.pass));
   }
-  endings_.clear();
+  return bytes;
 }
 
 std::size_t StepWriter::add_deltas(Requests::iterator found, inference::StepBatch& batch) {

@@ -1,8 +1,8 @@
 // StepWriter: the requests of one Attach call, and the StepBatch that is to be sent next for all of
 // them. Every request that was started ends with exactly one item that has a status. Nothing but
-// such an end is sent without credit. Bounded: max_requests at once; a batch stops growing at
-// kStepBatchBytes, and what is left goes into the next one. Thread: one at a time (its call's
-// mutex).
+// such an end is sent without credit. Bounded: --max-attached-requests at once; a batch stops
+// growing at kStepBatchBytes, or half of --max-message-bytes where that is less, and what is left
+// goes into the next one. Thread: one at a time (its call's mutex).
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ class StepItem;
 
 namespace sluice {
 
+struct Limits;
 struct ReplicaMetrics;
 
 // Far below what a gRPC client takes by default (4 MiB), as one item may go over it.
@@ -46,12 +47,12 @@ class StepWriter {
   };
 
   // `model` is the served model's name. The references outlive the writer.
-  StepWriter(std::string model, std::uint32_t max_requests, Clock& clock, ReplicaMetrics& metrics);
+  StepWriter(std::string model, const Limits& limits, Clock& clock, ReplicaMetrics& metrics);
   ~StepWriter();
   StepWriter(const StepWriter&) = delete;
   StepWriter& operator=(const StepWriter&) = delete;
 
-  // kInvalidArgument if the id is running, kResourceExhausted at max_requests.
+  // kInvalidArgument if the id is running, kResourceExhausted at --max-attached-requests.
   [[nodiscard]] Result<void> check_room(WireId id) const;
   // Only after check_room.
   [[nodiscard]] Serial open(Opening opening);
@@ -100,19 +101,20 @@ class StepWriter {
   using Requests = std::unordered_map<WireId, Request>;
 
   void end(Requests::iterator request, Error error);
-  void add_endings(inference::StepBatch& batch);
-  // Returns the bytes of what it added, roughly.
+  // Both return the bytes of what they added, roughly.
+  std::size_t add_endings(inference::StepBatch& batch);
   std::size_t add_deltas(Requests::iterator found, inference::StepBatch& batch);
   void add_end(const StreamEnd& end, Stream& stream, bool on_last_delta,
                inference::StepItem& item) const;
 
   const std::string model_;
-  const std::uint32_t max_requests_;
+  const std::size_t max_requests_;
+  const std::size_t batch_bytes_;
   Clock& clock_;
   ReplicaMetrics& metrics_;
 
   Requests requests_;
-  std::vector<Ending> endings_;
+  std::deque<Ending> endings_;
   std::deque<WireId> ready_;  // may have something to send; an id may be here twice, or be gone
   std::vector<WireId> marks_;
   std::vector<Delta> deltas_;

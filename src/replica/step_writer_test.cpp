@@ -71,13 +71,18 @@ class StepWriterTest : public testing::Test {
     return lines;
   }
 
+  Limits limits_ = [] {
+    Limits l;
+    l.max_attached_requests = kMost;
+    return l;
+  }();
   ManualClock clock_;
   Doorbell doorbell_{clock_};
   Metrics series_;
   ReplicaMetrics metrics_{series_};
   Gate calls_;
   std::shared_ptr<WireQueue> wire_ = std::make_shared<WireQueue>([] {});
-  StepWriter steps_{"model", kMost, clock_, metrics_};
+  StepWriter steps_{"model", limits_, clock_, metrics_};
 };
 
 TEST_F(StepWriterTest, OneBatchHoldsWhatAStepMadeForAllRequests) {
@@ -230,6 +235,16 @@ TEST_F(StepWriterTest, ABatchStopsGrowingAndTheRestComesInTheNext) {
   std::ignore = b.push(text("y"));
   EXPECT_EQ(next().size(), 1);
   EXPECT_THAT(next(), ElementsAre("2 y"));
+}
+
+TEST_F(StepWriterTest, EndingsBeyondABatchGoIntoTheNext) {
+  const std::string reason(1000, 'x');
+  for (WireId id = 1; id <= 3000; ++id) steps_.refuse(id, {Code::kInvalidArgument, reason});
+  std::size_t items = 0;
+  for (std::size_t got = 0; (got = next().size()) > 0; items += got)
+    EXPECT_LE(got, kStepBatchBytes / reason.size() + 1);
+  EXPECT_EQ(items, 3000U);
+  EXPECT_TRUE(steps_.idle());
 }
 
 }  // namespace
