@@ -31,6 +31,8 @@ void visit_limits(LimitsType& limits, Visitor&& visit) {
         "How long a request whose client does not read is kept");
 
   visit("max-message-bytes", limits.max_message_bytes, "bytes", "A gRPC message, both ways");
+  visit("max-message-values", limits.max_message_values, "values",
+        "Fields and elements of one gRPC message");
   visit("max-messages", limits.max_messages, "messages", "Messages of one conversation");
   visit("max-stop-strings", limits.max_stop_strings, "strings", "Stop strings of one request");
   visit("max-stop-bytes", limits.max_stop_bytes, "bytes", "One stop string");

@@ -29,6 +29,8 @@ struct Limits {
 
   // One request.
   std::uint32_t max_message_bytes = 50 << 20;  // a gRPC message, both ways
+  std::uint32_t max_message_values =
+      262'144;  // fields and elements of one: as an object each outgrows its bytes
   std::uint32_t max_messages = 4096;
   std::uint32_t max_stop_strings = 16;
   std::uint32_t max_stop_bytes = 256;  // each
