@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -16,20 +17,59 @@
 namespace sluice {
 namespace {
 
-// 0, or why not.
-int try_bind(const addrinfo& address) noexcept {
-  const int fd = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return errno;
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+// A socket that listens, or why not as a negative errno.
+int listen_on(const addrinfo& address, int backlog) noexcept {
+  const int fd =
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (fd < 0) return -errno;
   const int on = 1;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (address.ai_family == AF_INET6) {
     const int off = 0;
     ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   }
-  const bool bound = ::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, 1) == 0;
-  const int failure = bound ? 0 : errno;
+  if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, backlog) == 0) return fd;
+  const int failure = errno;
   ::close(fd);
-  return failure;
+  return -failure;
+}
+
+int port_of(int fd) noexcept {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size);
+  return name.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6&>(name).sin6_port)
+                                    : ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+void set_port(addrinfo& address, int port) noexcept {
+  const in_port_t in_order = htons(static_cast<std::uint16_t>(port));
+  if (address.ai_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(address.ai_addr)->sin6_port = in_order;
+  } else {
+    reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_port = in_order;
+  }
+}
+
+// Sockets for all addresses and `port`, which is 0 for any one; or none, and why.
+std::vector<int> listen_on_all(addrinfo* addresses, int& port, int backlog, int& why) noexcept {
+  std::vector<int> sockets;
+  for (addrinfo* one = addresses; one != nullptr; one = one->ai_next) {
+    set_port(*one, port);
+    const int fd = listen_on(*one, backlog);
+    if (fd >= 0) {
+      sockets.push_back(fd);
+      port = port_of(fd);
+      continue;
+    }
+    why = -fd;
+    if (why == EADDRNOTAVAIL || why == EAFNOSUPPORT) continue;  // say ::1 where there is no IPv6
+    for (const int open : sockets) ::close(open);
+    return {};
+  }
+  return sockets;
 }
 
 }  // namespace
@@ -73,7 +113,8 @@ Result<ListenAddress> parse_listen_address(std::string_view text, std::string_vi
              text, '"'));
 }
 
-Result<void> check_can_listen(const ListenAddress& address, std::string_view flag) {
+Result<std::vector<int>> listen_at(ListenAddress& address, int backlog, std::string_view flag) {
+  constexpr int kTries = 16;
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -84,23 +125,26 @@ Result<void> check_can_listen(const ListenAddress& address, std::string_view fla
     return invalid(
         concat("can't listen on ", address.text(), " (", flag, "): ", ::gai_strerror(failure)));
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  int unavailable = 0;
-  bool any = false;
-  for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
-    const int why = try_bind(*one);
-    if (why == 0) {
-      any = true;
-    } else if (why == EADDRNOTAVAIL || why == EAFNOSUPPORT) {  // say ::1 where there is no IPv6
-      unavailable = why;
-    } else {
-      return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag,
-                                             "): ", std::strerror(why)));
-    }
+  const Addresses addresses(found, &::freeaddrinfo);
+  int why = 0;
+  // A port that is free at one address may be taken at another.
+  for (int tries = address.port == 0 ? kTries : 1; tries > 0; --tries) {
+    int port = address.port;
+    std::vector<int> sockets = listen_on_all(addresses.get(), port, backlog, why);
+    if (sockets.empty()) continue;
+    address.port = port;
+    return sockets;
   }
-  if (any) return {};
-  return fail(Code::kUnavailable, concat("can't listen on ", address.text(), " (", flag,
-                                         "): ", std::strerror(unavailable)));
+  return fail(Code::kUnavailable,
+              concat("can't listen on ", address.text(), " (", flag, "): ", std::strerror(why)));
+}
+
+Result<void> check_can_listen(const ListenAddress& address, std::string_view flag) {
+  ListenAddress tried = address;
+  const auto sockets = listen_at(tried, 1, flag);
+  if (!sockets) return tl::unexpected(sockets.error());
+  for (const int fd : *sockets) ::close(fd);
+  return {};
 }
 
 }  // namespace sluice

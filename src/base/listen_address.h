@@ -1,11 +1,12 @@
-// ListenAddress: HOST:PORT as --listen and --metrics-listen take it, and whether a server can
-// listen there.
+// ListenAddress: HOST:PORT as --listen and --metrics-listen take it, and the sockets that listen
+// there.
 // Thread: any (values).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -32,8 +33,14 @@ struct ListenAddress {
 [[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text,
                                                          std::string_view flag);
 
-// Binds each of the host's addresses for a moment. gRPC says no more than that it failed, and is
-// content with one of several.
+// A socket that listens (non-blocking, close-on-exec, the caller's) for each of the host's
+// addresses; several have one port, which port 0 becomes. [::] takes IPv4, too. Nobody else can
+// share the port. Errors name `flag`.
+[[nodiscard]] Result<std::vector<int>> listen_at(ListenAddress& address, int backlog,
+                                                 std::string_view flag);
+
+// Listens for a moment: for servers of third parties, which say no more than that they failed, and
+// are content with one of several addresses.
 [[nodiscard]] Result<void> check_can_listen(const ListenAddress& address, std::string_view flag);
 
 }  // namespace sluice

@@ -52,6 +52,24 @@ TEST(ListenAddress, APortInUseIsNamedWithItsFlagAndReason) {
   EXPECT_TRUE(check_can_listen(address, "--listen"));
 }
 
+TEST(ListenAddress, EachAddressOfANameListensOnOnePort) {
+  ListenAddress address{"localhost", 0};
+  const auto sockets = listen_at(address, 1, "--listen");
+  ASSERT_TRUE(sockets) << sockets.error().message;
+  EXPECT_GT(address.port, 0);
+  for (const int fd : *sockets) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    ASSERT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size), 0);
+    const auto port = name.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(name).sin_port
+                                                : reinterpret_cast<sockaddr_in6&>(name).sin6_port;
+    EXPECT_EQ(ntohs(port), address.port);
+  }
+  ListenAddress again = address;
+  EXPECT_FALSE(listen_at(again, 1, "--listen")) << "two servers would share the port";
+  for (const int fd : *sockets) ::close(fd);
+}
+
 TEST(ListenAddress, AnAddressOfAnotherMachineIsRefused) {
   EXPECT_FALSE(check_can_listen({"192.0.2.1", 0}, "--listen"));  // RFC 5737: nobody's
 }

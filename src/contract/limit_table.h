@@ -41,8 +41,12 @@ void visit_limits(LimitsType& limits, Visitor&& visit) {
   visit("max-embed-inputs", limits.max_embed_inputs, "texts", "Inputs of one Embed call");
   visit("max-queued-embeds", limits.max_queued_embeds, "calls", "Embed calls waiting");
 
+  visit("max-grpc-connections", limits.max_grpc_connections, "connections",
+        "Connections of gRPC clients");
   visit("max-concurrent-streams", limits.max_concurrent_streams, "calls",
         "Calls on one connection");
+  visit("max-watches", limits.max_watches, "calls",
+        "Calls of WatchLoad, and of health's Watch, each");
   visit("grpc-memory-bytes", limits.grpc_memory_bytes, "bytes", "gRPC's resource quota");
   visit("max-attached-requests", limits.max_attached_requests, "requests",
         "Requests running on one Attach call");

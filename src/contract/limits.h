@@ -40,7 +40,9 @@ struct Limits {
   std::uint32_t max_queued_embeds = 64;  // Embed calls waiting for the embedder
 
   // Connections and calls.
-  std::uint32_t max_concurrent_streams = 65'536;             // calls on one connection
+  std::uint32_t max_grpc_connections = 20'000;
+  std::uint32_t max_concurrent_streams = 65'536;  // calls on one connection
+  std::uint32_t max_watches = 1024;               // calls of WatchLoad, and of health's Watch, each
   std::uint64_t grpc_memory_bytes = std::uint64_t{2} << 30;  // gRPC's resource quota
   std::uint32_t max_attached_requests = 16'384;              // running at once on one Attach call
   std::chrono::milliseconds keepalive_time{30'000};

@@ -105,9 +105,12 @@ std::string to_json(const AccessRecord& record, std::chrono::system_clock::time_
 Result<AccessLog> AccessLog::open(const std::string& target, std::size_t max_bytes,
                                   Metrics& metrics) {
   if (target == "off") return AccessLog(nullptr);
-  const Counter lost = metrics.counter("sluice_access_log_lost_total",
-                                       "Lines that waited too long for their place, or had none");
-  auto lines = LineLog::open(target, max_bytes, lost);
+  Counter lost = metrics.counter("sluice_access_log_lost_total",
+                                 "Lines that waited too long for their place, or had none");
+  auto lines = LineLog::open(
+      target, {.max_waiting_bytes = max_bytes, .on_lost = [lost](std::uint64_t count) mutable {
+                 lost.add(static_cast<double>(count));
+               }});
   if (!lines) {
     return fail(lines.error().code, concat("--access-log: ", lines.error().message));
   }

@@ -15,6 +15,7 @@
 #include "inference.pb.h"
 #include "replica/call.h"
 #include "replica/context.h"
+#include "replica/parse_message.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 #include "stream/token_stream.h"
@@ -31,7 +32,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
     replica_.metrics.generate_open.add(1);
   }
 
-  void start(inference::GenerateRequest&& request);
+  void start(const grpc::ByteBuffer& bytes);
 
   void OnWriteDone(bool ok) noexcept override;
   void OnCancel() noexcept override;
@@ -41,7 +42,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   // What is to be done on the call, decided under the mutex and done without it.
   enum class Action { kNothing, kWrite, kWriteAndFinish, kFinish };
 
-  [[nodiscard]] Result<GenerationPreparation> admit(inference::GenerateRequest&& request);
+  [[nodiscard]] Result<GenerationPreparation> admit(const grpc::ByteBuffer& bytes);
   void prepared(Result<StreamReader> stream) noexcept EXCLUDES(mutex_);
   void announce() EXCLUDES(mutex_);
   void pump() noexcept EXCLUDES(mutex_);
@@ -84,10 +85,9 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   std::unique_ptr<inference::GenerateResponse> message_;
 };
 
-void GenerateReactor::start(inference::GenerateRequest&& request) {
+void GenerateReactor::start(const grpc::ByteBuffer& bytes) {
   self_ = shared_from_this();
-  Result<GenerationPreparation> job = admit(std::move(request));
-  inference::GenerateRequest().Swap(&request);  // Clear would keep the memory of its messages
+  Result<GenerationPreparation> job = admit(bytes);
   if (job) {
     replica_.preparer.submit(std::move(*job));
   } else {
@@ -95,12 +95,12 @@ void GenerateReactor::start(inference::GenerateRequest&& request) {
   }
 }
 
-Result<GenerationPreparation> GenerateReactor::admit(inference::GenerateRequest&& wire_request) {
+Result<GenerationPreparation> GenerateReactor::admit(const grpc::ByteBuffer& bytes) {
   if (auto known = authenticate(call_, replica_.keys); !known)
     return tl::unexpected(std::move(known.error()));
-  if (auto fits = check_message_bytes(wire_request.ByteSizeLong(), replica_.limits); !fits) {
-    return tl::unexpected(std::move(fits.error()));
-  }
+  inference::GenerateRequest wire_request;
+  if (auto parsed = parse_message(bytes, replica_.limits, wire_request); !parsed)
+    return tl::unexpected(std::move(parsed.error()));
   auto priority = priority_of(call_);
   if (!priority) return tl::unexpected(std::move(priority.error()));
   auto request = from_wire(std::move(wire_request));
@@ -296,9 +296,9 @@ void GenerateReactor::OnDone() noexcept {
 
 grpc::ServerWriteReactor<inference::GenerateResponse>* serve_generate(
     const ReplicaContext& replica, grpc::CallbackServerContext& call,
-    inference::GenerateRequest&& request) {
+    const grpc::ByteBuffer& bytes) {
   const auto reactor = std::make_shared<GenerateReactor>(replica, call);
-  reactor->start(std::move(request));
+  reactor->start(bytes);
   return reactor.get();
 }
 

@@ -7,12 +7,12 @@
 #pragma once
 
 namespace grpc {
+class ByteBuffer;
 class CallbackServerContext;
 template <class Response>
 class ServerWriteReactor;
 }  // namespace grpc
 namespace inference {
-class GenerateRequest;
 class GenerateResponse;
 }  // namespace inference
 
@@ -20,10 +20,10 @@ namespace sluice {
 
 struct ReplicaContext;
 
-// The reactor of a new call; it owns itself until the call is done. Takes the request's contents.
-// `replica` outlives the call.
+// The reactor of a new call; it owns itself until the call is done. `bytes` is its GenerateRequest,
+// and is not looked at before the caller is known. `replica` outlives the call.
 [[nodiscard]] grpc::ServerWriteReactor<inference::GenerateResponse>* serve_generate(
     const ReplicaContext& replica, grpc::CallbackServerContext& call,
-    inference::GenerateRequest&& request);
+    const grpc::ByteBuffer& bytes);
 
 }  // namespace sluice

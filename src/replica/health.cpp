@@ -6,7 +6,12 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "contract/wire.h"
 #include "health.grpc.pb.h"
+#include "replica/parse_message.h"
+#include "replica/raw_method.h"
+#include "replica/replica_metrics.h"
+#include "replica/watch_bound.h"
 
 namespace sluice {
 namespace {
@@ -20,17 +25,25 @@ ServingStatus to_status(bool serving) noexcept {
 
 }  // namespace
 
-class HealthService::Service final : public v1::Health::CallbackService {
+class HealthService::Service final : public v1::Health::Service {
  public:
   class Watcher;
 
-  explicit Service(std::vector<std::string> names) : names_(std::move(names)) {}
+  Service(std::vector<std::string> names, std::uint32_t max_watches, ReplicaMetrics& metrics)
+      : names_(std::move(names)),
+        bound_(max_watches, metrics.health_watches, metrics.health_watches_refused) {
+    MarkMethodRawCallback(
+        0, raw_unary<v1::HealthCheckResponse>([this](auto&... call) { return check(call...); }));
+    MarkMethodRawCallback(
+        1, raw_server_streaming<v1::HealthCheckResponse>(
+               [this](grpc::CallbackServerContext&, const auto& bytes) { return watch(bytes); }));
+  }
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* call,
-                                  const v1::HealthCheckRequest* request,
-                                  v1::HealthCheckResponse* response) noexcept override;
-  grpc::ServerWriteReactor<v1::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request) noexcept override;
+  [[nodiscard]] grpc::ServerUnaryReactor* check(grpc::CallbackServerContext& call,
+                                                const grpc::ByteBuffer& bytes,
+                                                v1::HealthCheckResponse& response) const;
+  [[nodiscard]] grpc::ServerWriteReactor<v1::HealthCheckResponse>* watch(
+      const grpc::ByteBuffer& bytes) EXCLUDES(mutex_);
 
   [[nodiscard]] bool knows(const std::string& name) const {
     return name.empty() || std::find(names_.begin(), names_.end(), name) != names_.end();
@@ -47,7 +60,11 @@ class HealthService::Service final : public v1::Health::CallbackService {
  private:
   using Watchers = std::set<std::shared_ptr<Watcher>>;
 
+  [[nodiscard]] Result<WatchBound::Place> admit(const grpc::ByteBuffer& bytes,
+                                                v1::HealthCheckRequest& request);
+
   const std::vector<std::string> names_;
+  WatchBound bound_;
   mutable Mutex mutex_;
   bool serving_ GUARDED_BY(mutex_) = false;
   bool retired_ GUARDED_BY(mutex_) = false;
@@ -60,7 +77,8 @@ class HealthService::Service final : public v1::Health::CallbackService {
 class HealthService::Service::Watcher final
     : public grpc::ServerWriteReactor<v1::HealthCheckResponse> {
  public:
-  explicit Watcher(Service& service) : service_(service) {}
+  Watcher(Service& service, WatchBound::Place place)
+      : service_(service), place_(std::move(place)) {}
 
   void show(ServingStatus status) noexcept EXCLUDES(mutex_) {
     {
@@ -115,6 +133,7 @@ class HealthService::Service::Watcher final
   void OnDone() noexcept override { service_.forget(this); }
 
   Service& service_;
+  const WatchBound::Place place_;    // empty: refused
   v1::HealthCheckResponse message_;  // written by whoever is busy
   Mutex mutex_;
   bool busy_ GUARDED_BY(mutex_) = false;
@@ -129,12 +148,15 @@ const grpc::Status kEnded{grpc::StatusCode::UNAVAILABLE, "the server is shutting
 
 }  // namespace
 
-grpc::ServerUnaryReactor* HealthService::Service::Check(
-    grpc::CallbackServerContext* call, const v1::HealthCheckRequest* request,
-    v1::HealthCheckResponse* response) noexcept {
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  if (knows(request->service())) {
-    response->set_status(to_status(serving()));
+grpc::ServerUnaryReactor* HealthService::Service::check(grpc::CallbackServerContext& call,
+                                                        const grpc::ByteBuffer& bytes,
+                                                        v1::HealthCheckResponse& response) const {
+  grpc::ServerUnaryReactor* const reactor = call.DefaultReactor();
+  v1::HealthCheckRequest request;
+  if (const auto parsed = parse_small_message(bytes, request); !parsed) {
+    reactor->Finish(to_grpc(parsed.error()));
+  } else if (knows(request.service())) {
+    response.set_status(to_status(serving()));
     reactor->Finish(grpc::Status::OK);
   } else {
     reactor->Finish({grpc::StatusCode::NOT_FOUND, "this server has no such service"});
@@ -142,9 +164,18 @@ grpc::ServerUnaryReactor* HealthService::Service::Check(
   return reactor;
 }
 
-grpc::ServerWriteReactor<v1::HealthCheckResponse>* HealthService::Service::Watch(
-    grpc::CallbackServerContext*, const v1::HealthCheckRequest* request) noexcept {
-  auto watcher = std::make_shared<Watcher>(*this);
+Result<WatchBound::Place> HealthService::Service::admit(const grpc::ByteBuffer& bytes,
+                                                        v1::HealthCheckRequest& request) {
+  if (auto parsed = parse_small_message(bytes, request); !parsed)
+    return tl::unexpected(std::move(parsed.error()));
+  return bound_.enter();
+}
+
+grpc::ServerWriteReactor<v1::HealthCheckResponse>* HealthService::Service::watch(
+    const grpc::ByteBuffer& bytes) {
+  v1::HealthCheckRequest request;
+  auto place = admit(bytes, request);
+  auto watcher = std::make_shared<Watcher>(*this, place ? std::move(*place) : nullptr);
   bool serving = false;
   bool ended = false;
   {
@@ -153,9 +184,11 @@ grpc::ServerWriteReactor<v1::HealthCheckResponse>* HealthService::Service::Watch
     serving = serving_;
     ended = ended_;
   }
-  if (ended) {
+  if (!place) {
+    watcher->end(to_grpc(place.error()));
+  } else if (ended) {
     watcher->end(kEnded);
-  } else if (!knows(request->service())) {
+  } else if (!knows(request.service())) {
     watcher->show(v1::HealthCheckResponse::SERVICE_UNKNOWN);
   } else {
     watcher->show(to_status(serving));
@@ -202,8 +235,9 @@ void HealthService::Service::forget(Watcher* watcher) noexcept {
   watchers_.erase(found);
 }
 
-HealthService::HealthService(std::vector<std::string> services)
-    : service_(std::make_unique<Service>(std::move(services))) {}
+HealthService::HealthService(std::vector<std::string> services, std::uint32_t max_watches,
+                             ReplicaMetrics& metrics)
+    : service_(std::make_unique<Service>(std::move(services), max_watches, metrics)) {}
 HealthService::~HealthService() = default;
 grpc::Service& HealthService::service() noexcept { return *service_; }
 void HealthService::set_serving(bool serving) noexcept { service_->set_serving(serving); }

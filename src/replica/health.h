@@ -2,10 +2,11 @@
 // one state, NOT_SERVING at first. gRPC's own default service begins as SERVING and has no
 // descriptor, so that it can't be seen by reflection.
 // Open without a key.
-// Bounded: one message in flight for each Watch; Watches by --max-concurrent-streams.
+// Bounded: one message in flight for each Watch; Watches by --max-watches.
 // Thread: any.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,9 +17,12 @@ class Service;
 
 namespace sluice {
 
+struct ReplicaMetrics;
+
 class HealthService {
  public:
-  explicit HealthService(std::vector<std::string> services);
+  HealthService(std::vector<std::string> services, std::uint32_t max_watches,
+                ReplicaMetrics& metrics);
   // After the server's end.
   ~HealthService();
   HealthService(const HealthService&) = delete;

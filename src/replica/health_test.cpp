@@ -8,8 +8,12 @@
 
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "base/metrics.h"
 #include "health.grpc.pb.h"
+#include "replica/replica_metrics.h"
 
 namespace sluice {
 namespace {
@@ -45,7 +49,11 @@ class Health : public testing::Test {
     return stub_->Watch(&context, request);
   }
 
-  HealthService health_{{"inference.LLM"}};
+  static constexpr std::uint32_t kMaxWatches = 4;
+
+  Metrics series_;
+  ReplicaMetrics metrics_{series_};
+  HealthService health_{{"inference.LLM"}, kMaxWatches, metrics_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::Health::Stub> stub_;
 };
@@ -102,6 +110,35 @@ TEST_F(Health, WatchesCanBeEndedSoThatAServerMayStop) {
 
   grpc::ClientContext late;
   EXPECT_EQ(watch(late, "")->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Health, WatchesPastTheirBoundAreRefusedByNameUntilOneEnds) {
+  v1::HealthCheckResponse response;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::HealthCheckResponse>>> streams;
+  for (std::uint32_t i = 0; i < kMaxWatches; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    streams.push_back(watch(*contexts.back(), ""));
+    ASSERT_TRUE(streams.back()->Read(&response));
+  }
+  grpc::ClientContext refused_context;
+  const auto refused = watch(refused_context, "");
+  EXPECT_FALSE(refused->Read(&response));
+  const grpc::Status status = refused->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("--max-watches is 4"), std::string::npos);
+  EXPECT_EQ(metrics_.health_watches_refused.value(), 1);
+  EXPECT_EQ(check("").code, grpc::StatusCode::OK);
+
+  contexts.back()->TryCancel();
+  while (metrics_.health_watches.value() == kMaxWatches) std::this_thread::yield();
+  grpc::ClientContext context;
+  EXPECT_TRUE(watch(context, "")->Read(&response));
+  for (const auto& one : contexts) one->TryCancel();
+}
+
+TEST_F(Health, AnythingButAShortMessageIsRefused) {
+  EXPECT_EQ(check(std::string(100'000, 'x')).code, grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 }  // namespace

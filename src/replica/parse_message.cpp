@@ -184,6 +184,13 @@ Error why_unparsed(const grpc::ByteBuffer& bytes, const Limits& limits, const De
   return {Code::kInvalidArgument, concat("the message is not a valid ", type.full_name())};
 }
 
+Result<void> parse(const grpc::ByteBuffer& bytes, const Limits& limits,
+                   google::protobuf::Message& out) {
+  grpc::ProtoBufferReader reader(readable(bytes));
+  if (out.ParseFromZeroCopyStream(&reader)) return {};
+  return tl::unexpected(why_unparsed(bytes, limits, *out.GetDescriptor()));
+}
+
 }  // namespace
 
 Result<void> parse_message(const grpc::ByteBuffer& bytes, const Limits& limits,
@@ -192,9 +199,15 @@ Result<void> parse_message(const grpc::ByteBuffer& bytes, const Limits& limits,
   if (!bytes.Valid()) return invalid(concat("the call has no ", type.full_name()));
   if (auto fits = check_message_bytes(bytes.Length(), limits); !fits) return fits;
   if (auto few = check_message_values(bytes, limits, type); !few) return few;
-  grpc::ProtoBufferReader reader(readable(bytes));
-  if (out.ParseFromZeroCopyStream(&reader)) return {};
-  return tl::unexpected(why_unparsed(bytes, limits, type));
+  return parse(bytes, limits, out);
+}
+
+Result<void> parse_small_message(const grpc::ByteBuffer& bytes, google::protobuf::Message& out) {
+  const std::string& type = out.GetDescriptor()->full_name();
+  if (!bytes.Valid()) return invalid(concat("the call has no ", type));
+  if (bytes.Length() <= kFreeMessageBytes) return parse(bytes, Limits{}, out);
+  return fail(Code::kResourceExhausted, concat("the ", type, " has ", bytes.Length(), " bytes; ",
+                                               kFreeMessageBytes, " are allowed"));
 }
 
 }  // namespace sluice

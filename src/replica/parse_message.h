@@ -29,4 +29,8 @@ inline constexpr std::size_t kFreeMessageBytes = 64 << 10;
 [[nodiscard]] Result<void> parse_message(const grpc::ByteBuffer& bytes, const Limits& limits,
                                          google::protobuf::Message& out);
 
+// The same for services that anybody may call: no more than kFreeMessageBytes.
+[[nodiscard]] Result<void> parse_small_message(const grpc::ByteBuffer& bytes,
+                                               google::protobuf::Message& out);
+
 }  // namespace sluice

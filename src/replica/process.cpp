@@ -46,8 +46,8 @@ ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::
     : resident_bytes_(metrics.gauge("process_resident_memory_bytes", "Resident memory")),
       open_descriptors_(metrics.gauge("process_open_fds", "Open file descriptors")),
       threads_(metrics.gauge("process_threads", "Threads")),
-      cpu_seconds_(
-          metrics.counter("process_cpu_seconds_total", "Processor time, user and system")) {
+      cpu_seconds_(metrics.counter("process_cpu_seconds_total", "Processor time, user and system")),
+      lost_log_lines_(metrics.counter("sluice_log_lost_total", "Lines that stderr did not take")) {
   metrics
       .gauge("sluice_build_info", "1; the labels say what runs",
              {{"version", std::string(version)},
@@ -72,6 +72,7 @@ void ProcessMetrics::refresh() noexcept try {
   resident_bytes_.set(static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
   open_descriptors_.set(entries_of("/proc/self/fd"));
   threads_.set(entries_of("/proc/self/task"));
+  lost_log_lines_.add(static_cast<double>(lost_log_lines()) - lost_log_lines_.value());
   cpu_seconds_.add(std::max(0.0, cpu_seconds() - cpu_seconds_.value()));
 } catch (...) {
   // Out of memory: the figures stay as they were.

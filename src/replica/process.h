@@ -20,6 +20,7 @@ class ProcessMetrics {
   Gauge open_descriptors_;
   Gauge threads_;
   Counter cpu_seconds_;
+  Counter lost_log_lines_;
 };
 
 // As many descriptors as the system allows; a warning that names the limit where it is low.

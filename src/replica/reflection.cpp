@@ -2,12 +2,16 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <grpcpp/support/status.h>
 
 #include <set>
 #include <utility>
 
+#include "contract/wire.h"
 #include "reflection_v1.grpc.pb.h"
 #include "reflection_v1alpha.grpc.pb.h"
+#include "replica/parse_message.h"
+#include "replica/raw_method.h"
 
 namespace sluice {
 namespace {
@@ -91,57 +95,60 @@ void answer(const std::vector<std::string>& services, const Request& request, Re
 
 // One call: reads a request, writes its answer, reads the next.
 template <typename Request, typename Response>
-class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
+class Reactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, Response> {
  public:
   explicit Reactor(const std::vector<std::string>& services) : services_(services) {
-    this->StartRead(&request_);
+    this->StartRead(&bytes_);
   }
 
  private:
   void OnReadDone(bool ok) noexcept override {
     if (!ok) return this->Finish(grpc::Status::OK);
-    answer(services_, request_, response_);
+    Request request;
+    if (const auto parsed = parse_small_message(bytes_, request); !parsed)
+      return this->Finish(to_grpc(parsed.error()));
+    answer(services_, request, response_);
     this->StartWrite(&response_);
   }
   void OnWriteDone(bool ok) noexcept override {
     if (!ok) return this->Finish(grpc::Status::CANCELLED);
-    this->StartRead(&request_);
+    this->StartRead(&bytes_);
   }
   void OnDone() noexcept override { delete this; }
 
   const std::vector<std::string>& services_;
-  Request request_;
+  grpc::ByteBuffer bytes_;
   Response response_;
 };
 
 }  // namespace
 
-class ReflectionService::V1 final : public grpc::reflection::v1::ServerReflection::CallbackService {
+class ReflectionService::V1 final : public grpc::reflection::v1::ServerReflection::Service {
  public:
-  explicit V1(std::vector<std::string> services) : services_(std::move(services)) {}
+  explicit V1(std::vector<std::string> services) : services_(std::move(services)) {
+    MarkMethodRawCallback(0, raw_bidi<Response>([this](grpc::CallbackServerContext&) {
+                            return new Reactor<Request, Response>(services_);
+                          }));
+  }
 
  private:
   using Request = grpc::reflection::v1::ServerReflectionRequest;
   using Response = grpc::reflection::v1::ServerReflectionResponse;
-  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
-      grpc::CallbackServerContext*) noexcept override {
-    return new Reactor<Request, Response>(services_);
-  }
   const std::vector<std::string> services_;
 };
 
 class ReflectionService::V1Alpha final
-    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
+    : public grpc::reflection::v1alpha::ServerReflection::Service {
  public:
-  explicit V1Alpha(std::vector<std::string> services) : services_(std::move(services)) {}
+  explicit V1Alpha(std::vector<std::string> services) : services_(std::move(services)) {
+    MarkMethodRawCallback(0, raw_bidi<Response>([this](grpc::CallbackServerContext&) {
+                            return new Reactor<Request, Response>(services_);
+                          }));
+  }
 
  private:
   using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
   using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
-  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
-      grpc::CallbackServerContext*) noexcept override {
-    return new Reactor<Request, Response>(services_);
-  }
   const std::vector<std::string> services_;
 };
 

@@ -23,6 +23,7 @@
 #include "inference.grpc.pb.h"
 #include "replica/context.h"
 #include "replica/embed_queue.h"
+#include "replica/grpc_listener.h"
 #include "replica/health.h"
 #include "replica/keeper.h"
 #include "replica/preparer.h"
@@ -89,6 +90,7 @@ class Replica::Parts {
 
   ~Parts() {
     keeper.reset();
+    if (listener) listener->stop();
     if (server) server->Shutdown(std::chrono::system_clock::now() + kOtherCalls);
     loop.request_stop();
     if (engine_thread.joinable()) engine_thread.join();
@@ -136,15 +138,18 @@ class Replica::Parts {
                                  return static_cast<std::uint32_t>(calls.count());
                                }};
   Services services{context};
-  HealthService health{{"inference.LLM", "inference.Replica"}};
+  HealthService health{
+      {"inference.LLM", "inference.Replica"}, options.limits.max_watches, replica_metrics};
   std::unique_ptr<ReflectionService> reflection;
   std::shared_ptr<grpc::ServerCredentials> credentials;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<GrpcListener> listener;  // stopped before the server
   std::thread engine_thread;
 };
 
 Result<void> Replica::Parts::listen_and_serve() {
-  if (auto can = check_can_listen(listen, options.listen_flag); !can) return can;
+  auto opened = GrpcListener::open(listen, options.listen_flag, options.limits, metrics);
+  if (!opened) return tl::unexpected(std::move(opened.error()));
   std::vector<std::string> names{"grpc.health.v1.Health", "inference.LLM", "inference.Replica"};
   // gRPC makes this a matter of the process: each server that is built after it has channelz.
   if (wanted(options.channelz)) {
@@ -165,11 +170,16 @@ Result<void> Replica::Parts::listen_and_serve() {
     builder.RegisterService(&reflection->v1alpha());
   }
   credentials = tls ? tls->credentials() : grpc::InsecureServerCredentials();
-  builder.AddListeningPort(listen.text(), credentials, &listen.port);
+  using FromWhat = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  auto acceptor =
+      builder.experimental().AddExternalConnectionAcceptor(FromWhat::FROM_FD, credentials);
   server = builder.BuildAndStart();
-  if (!server || listen.port == 0)
+  if (!server) {
     return fail(Code::kUnavailable,
-                concat("can't listen on ", options.listen, " (", options.listen_flag, ")"));
+                concat("can't serve gRPC on ", options.listen, " (", options.listen_flag, ")"));
+  }
+  listener = std::move(*opened);
+  listener->serve(std::move(acceptor));
   return {};
 }
 

@@ -32,6 +32,16 @@ OutputMetrics output_metrics(Metrics& metrics, const char* method) {
   };
 }
 
+Gauge watches_open(Metrics& metrics, const char* method) {
+  return metrics.gauge("sluice_watches_open", "Calls that stay open for their news",
+                       {{"method", method}});
+}
+
+Counter watches_refused(Metrics& metrics, const char* method) {
+  return metrics.counter("sluice_watches_refused_total", "Such calls refused by --max-watches",
+                         {{"method", method}});
+}
+
 }  // namespace
 
 const char* method_name(Method method) noexcept {
@@ -48,6 +58,10 @@ ReplicaMetrics::ReplicaMetrics(Metrics& metrics)
           metrics.gauge("sluice_attached_requests", "Requests running on Attach calls")),
       attached_refused(metrics.counter("sluice_attached_requests_refused_total",
                                        "Starts refused by --max-attached-requests")),
+      load_watches(watches_open(metrics, "WatchLoad")),
+      load_watches_refused(watches_refused(metrics, "WatchLoad")),
+      health_watches(watches_open(metrics, "Health/Watch")),
+      health_watches_refused(watches_refused(metrics, "Health/Watch")),
       preparing(
           metrics.gauge("sluice_requests_preparing", "Requests waiting to be tokenised, or being")),
       prepare_skipped(metrics.counter("sluice_prepare_skipped_total",

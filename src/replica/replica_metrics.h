@@ -39,6 +39,10 @@ struct ReplicaMetrics {
   Gauge attach_open;        // Attach calls
   Gauge attached_requests;  // running on them
   Counter attached_refused;
+  Gauge load_watches;  // WatchLoad calls that are open
+  Counter load_watches_refused;
+  Gauge health_watches;  // Watch calls of health
+  Counter health_watches_refused;
   Gauge preparing;          // requests waiting to be tokenised
   Counter prepare_skipped;  // cancelled or expired while they waited
   Gauge embeds_queued;

@@ -21,7 +21,7 @@ int to_int(std::chrono::milliseconds value) noexcept {
 }  // namespace
 
 int grpc_receive_bound(const Limits& limits) noexcept {
-  return to_int(std::uint64_t{limits.max_message_bytes} * 2);
+  return to_int(std::uint64_t{limits.max_message_bytes} * 5 / 4);
 }
 
 void set_server_options(const Limits& limits, const TransportOptions& transport,
@@ -54,8 +54,9 @@ void set_server_options(const Limits& limits, const TransportOptions& transport,
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, to_int(transport.http2_window_bytes));
   set(GRPC_ARG_HTTP2_BDP_PROBE, transport.http2_bdp_probe ? 1 : 0);
 
-  // Two servers on one port would share its connections without a word.
-  set(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A compressed message may become a thousand times itself before we see how long it is.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
 
   grpc::ResourceQuota quota("sluice");
   quota.Resize(limits.grpc_memory_bytes);

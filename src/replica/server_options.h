@@ -1,9 +1,9 @@
 // What a gRPC server is told about its transport: one function sets every option, by gRPC's macros
 // and never by a spelt-out key, for an unknown key is ignored without a word. The self-proof runs
 // through the same function.
-// gRPC's own bound on a received message is twice --max-message-bytes: between the two, a call is
-// refused by us, with a text that names the limit and the flag; above, by gRPC (RESOURCE_EXHAUSTED
-// with the numbers alone).
+// gRPC's own bound on a received message is a quarter above --max-message-bytes: between the two, a
+// call is refused by us, with a text that names the limit and the flag; above, by gRPC
+// (RESOURCE_EXHAUSTED with the numbers alone).
 // Thread: any (values).
 #pragma once
 

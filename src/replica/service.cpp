@@ -1,11 +1,11 @@
 #include "replica/service.h"
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <chrono>
 #include <optional>
-#include <utility>
 
 #include "access/keys.h"
 #include "inference.grpc.pb.h"
@@ -14,93 +14,95 @@
 #include "replica/context.h"
 #include "replica/describe.h"
 #include "replica/generate_reactor.h"
+#include "replica/parse_message.h"
+#include "replica/raw_method.h"
 #include "replica/replica_metrics.h"
 #include "replica/unary_calls.h"
+#include "replica/watch_bound.h"
 #include "replica/watch_load.h"
 
 namespace sluice {
 namespace {
 
-// gRPC makes a request for its call alone, keeps it until the call is done, and does not look at it
-// again: the contents may be taken, so that they are not held for the length of a stream.
-template <typename Message>
-Message&& take(const Message* request) noexcept {
-  return std::move(*const_cast<Message*>(request));
+// Answers a call that needs nobody's help.
+template <typename Request, typename Fill>
+grpc::ServerUnaryReactor* answer(const ReplicaContext& replica, grpc::CallbackServerContext& call,
+                                 Method method, const grpc::ByteBuffer& bytes, const Fill& fill) {
+  Request request;
+  auto taken = authenticate(call, replica.keys);
+  if (taken) taken = parse_message(bytes, replica.limits, request);
+  if (taken) fill(request);
+  replica.metrics.count_call(method, taken ? std::nullopt : std::optional(taken.error().code));
+  end_with_request_id(call);
+  grpc::ServerUnaryReactor* const reactor = call.DefaultReactor();
+  reactor->Finish(taken ? grpc::Status::OK : failed(call, taken.error()));
+  return reactor;
 }
 
-// Answers a call that needs nobody's help.
-template <typename Fill>
-grpc::ServerUnaryReactor* answer(const ReplicaContext& replica, grpc::CallbackServerContext& call,
-                                 Method method, const Fill& fill) noexcept {
-  const auto known = authenticate(call, replica.keys);
-  if (known) fill();
-  replica.metrics.count_call(method, known ? std::nullopt : std::optional(known.error().code));
-  grpc::ServerUnaryReactor* const reactor = call.DefaultReactor();
-  reactor->Finish(known ? grpc::Status::OK : failed(call, known.error()));
-  return reactor;
+grpc::ServerUnaryReactor* serve_describe(const ReplicaContext& replica,
+                                         grpc::CallbackServerContext& call,
+                                         const grpc::ByteBuffer& bytes,
+                                         inference::DescribeResponse& response) {
+  return answer<inference::DescribeRequest>(replica, call, Method::kDescribe, bytes,
+                                            [&](const auto&) { describe(replica, response); });
+}
+
+grpc::ServerUnaryReactor* serve_drain(const ReplicaContext& replica,
+                                      grpc::CallbackServerContext& call,
+                                      const grpc::ByteBuffer& bytes,
+                                      inference::DrainResponse& response) {
+  return answer<inference::DrainRequest>(replica, call, Method::kDrain, bytes,
+                                         [&](const inference::DrainRequest& request) {
+                                           std::optional<std::chrono::milliseconds> grace;
+                                           if (request.has_grace_ms())
+                                             grace = std::chrono::milliseconds(request.grace_ms());
+                                           response.set_running(replica.start_drain(grace));
+                                         });
+}
+
+// `serve` with the replica as its first argument.
+template <typename Serve>
+auto of(const ReplicaContext& replica, Serve serve) {
+  return [&replica, serve](grpc::CallbackServerContext& call, auto&&... rest) {
+    return serve(replica, call, rest...);
+  };
 }
 
 }  // namespace
 
-class Services::Llm final : public inference::LLM::CallbackService {
+// A method's number is its place in the service.
+class Services::Llm final : public inference::LLM::Service {
  public:
-  explicit Llm(const ReplicaContext& replica) noexcept : replica_(replica) {}
-
-  grpc::ServerWriteReactor<inference::GenerateResponse>* Generate(
-      grpc::CallbackServerContext* call,
-      const inference::GenerateRequest* request) noexcept override {
-    return serve_generate(replica_, *call, take(request));
+  explicit Llm(const ReplicaContext& replica) {
+    MarkMethodRawCallback(
+        0, raw_server_streaming<inference::GenerateResponse>(of(replica, &serve_generate)));
+    MarkMethodRawCallback(1, raw_unary<inference::EmbedResponse>(of(replica, &serve_embed)));
+    MarkMethodRawCallback(
+        2, raw_unary<inference::CountTokensResponse>(of(replica, &serve_count_tokens)));
   }
-
-  grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* call,
-                                  const inference::EmbedRequest* request,
-                                  inference::EmbedResponse* response) noexcept override {
-    return serve_embed(replica_, *call, take(request), *response);
-  }
-
-  grpc::ServerUnaryReactor* CountTokens(
-      grpc::CallbackServerContext* call, const inference::CountTokensRequest* request,
-      inference::CountTokensResponse* response) noexcept override {
-    return serve_count_tokens(replica_, *call, take(request), *response);
-  }
-
- private:
-  const ReplicaContext& replica_;
 };
 
-class Services::Replica final : public inference::Replica::CallbackService {
+class Services::Replica final : public inference::Replica::Service {
  public:
-  explicit Replica(const ReplicaContext& replica) noexcept : replica_(replica) {}
-
-  grpc::ServerBidiReactor<inference::AttachRequest, inference::StepBatch>* Attach(
-      grpc::CallbackServerContext* call) noexcept override {
-    return serve_attach(replica_, *call);
-  }
-
-  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* call,
-                                     const inference::DescribeRequest*,
-                                     inference::DescribeResponse* response) noexcept override {
-    return answer(replica_, *call, Method::kDescribe, [&] { describe(replica_, *response); });
-  }
-
-  grpc::ServerWriteReactor<inference::Load>* WatchLoad(
-      grpc::CallbackServerContext* call,
-      const inference::WatchLoadRequest* request) noexcept override {
-    return serve_watch_load(replica_, *call, *request);
-  }
-
-  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* call,
-                                  const inference::DrainRequest* request,
-                                  inference::DrainResponse* response) noexcept override {
-    return answer(replica_, *call, Method::kDrain, [&] {
-      std::optional<std::chrono::milliseconds> grace;
-      if (request->has_grace_ms()) grace = std::chrono::milliseconds(request->grace_ms());
-      response->set_running(replica_.start_drain(grace));
-    });
+  explicit Replica(const ReplicaContext& replica)
+      : watches_(replica.limits.max_watches, replica.metrics.load_watches,
+                 replica.metrics.load_watches_refused) {
+    MarkMethodCallback(
+        0, new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, inference::StepBatch>(
+               [&replica](grpc::CallbackServerContext* call) noexcept {
+                 return serve_attach(replica, *call);
+               }));
+    MarkMethodRawCallback(1, raw_unary<inference::DescribeResponse>(of(replica, &serve_describe)));
+    MarkMethodRawCallback(
+        2, raw_server_streaming<inference::Load>(
+               [this, &replica](grpc::CallbackServerContext& call, const grpc::ByteBuffer& bytes) {
+                 return serve_watch_load(replica, watches_, call, bytes);
+               }));
+    MarkMethodRawCallback(3, raw_unary<inference::DrainResponse>(of(replica, &serve_drain)));
   }
 
  private:
-  const ReplicaContext& replica_;
+  WatchBound watches_;
 };
 
 Services::Services(const ReplicaContext& replica)

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <functional>
+#include <future>
 #include <map>
 #include <string>
 #include <utility>
@@ -263,6 +265,59 @@ TEST(Services, WatchLoadRefusesAnIntervalThatIsTooShort) {
   inference::Load load;
   EXPECT_FALSE(stream->Read(&load));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Services, WatchesPastTheirBoundAreRefusedByName) {
+  Limits limits;
+  limits.max_watches = 1;
+  TestReplica replica("", limits);
+  inference::Load load;
+  grpc::ClientContext first_context;
+  const auto first = replica.replica().WatchLoad(&first_context, {});
+  ASSERT_TRUE(first->Read(&load));
+  grpc::ClientContext second_context;
+  const auto second = replica.replica().WatchLoad(&second_context, {});
+  EXPECT_FALSE(second->Read(&load));
+  const grpc::Status refused = second->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("--max-watches"));
+  EXPECT_EQ(second_context.GetServerTrailingMetadata().count("x-request-id"), 1);
+
+  first_context.TryCancel();
+  while (replica.metrics().load_watches.value() > 0) std::this_thread::yield();
+  grpc::ClientContext third_context;
+  const auto third = replica.replica().WatchLoad(&third_context, {});
+  EXPECT_TRUE(third->Read(&load));
+  third_context.TryCancel();
+}
+
+// Bytes that no stub would send.
+TEST(Services, WhatIsNoMessageIsRefusedOnceTheCallerIsKnown) {
+  const std::string key = make_key();
+  TestReplica replica("", {}, key_ring(key));
+  replica.run_engine();
+  grpc::GenericStub stub(replica.channel());
+  for (const char* method : {"LLM/Generate", "LLM/Embed", "LLM/CountTokens", "Replica/Describe",
+                             "Replica/WatchLoad", "Replica/Drain"}) {
+    for (const bool known : {false, true}) {
+      const grpc::Slice slice(std::string("\xff\xff\xff"));
+      const grpc::ByteBuffer request(&slice, 1);
+      grpc::ByteBuffer response;
+      grpc::ClientContext context;
+      if (known) context.AddMetadata("authorization", "Bearer " + key);
+      std::promise<grpc::Status> ended;
+      stub.UnaryCall(&context, std::string("/inference.") + method, {}, &request, &response,
+                     [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+      const grpc::Status status = ended.get_future().get();
+      EXPECT_EQ(status.error_code(),
+                known ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::UNAUTHENTICATED)
+          << method;
+      if (known) {
+        EXPECT_THAT(status.error_message(), HasSubstr("not a valid inference.")) << method;
+      }
+      EXPECT_EQ(context.GetServerTrailingMetadata().count("x-request-id"), 1) << method;
+    }
+  }
 }
 
 TEST(Services, DrainPassesTheGraceOn) {

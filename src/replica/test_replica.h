@@ -140,6 +140,7 @@ class TestReplica {
 
   [[nodiscard]] inference::LLM::Stub& llm() { return *llm_; }
   [[nodiscard]] inference::Replica::Stub& replica() { return *replica_; }
+  [[nodiscard]] std::shared_ptr<grpc::Channel> channel() { return channel_; }
   [[nodiscard]] HeldEngine& engine() { return engine_; }
   [[nodiscard]] Gate& calls() { return calls_; }
   [[nodiscard]] ReplicaMetrics& metrics() { return metrics_; }

@@ -19,6 +19,7 @@
 #include "replica/call.h"
 #include "replica/context.h"
 #include "replica/embed_queue.h"
+#include "replica/parse_message.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
 
@@ -105,12 +106,17 @@ std::shared_ptr<UnaryCall> make_call(const ReplicaContext& replica,
   return made;
 }
 
-Result<void> check_call(const ReplicaContext& replica, const grpc::CallbackServerContext& call,
-                        std::size_t message_bytes) {
-  if (auto known = authenticate(call, replica.keys); !known) return known;
-  if (auto fits = check_message_bytes(message_bytes, replica.limits); !fits) return fits;
+// What a request has to pass before it is looked at field by field.
+template <typename Request>
+Result<Request> take_request(const ReplicaContext& replica, const grpc::CallbackServerContext& call,
+                             const grpc::ByteBuffer& bytes) {
+  if (auto known = authenticate(call, replica.keys); !known)
+    return tl::unexpected(std::move(known.error()));
+  Request request;
+  if (auto parsed = parse_message(bytes, replica.limits, request); !parsed)
+    return tl::unexpected(std::move(parsed.error()));
   if (replica.calls.closed()) return tl::unexpected(draining());
-  return {};
+  return request;
 }
 
 Result<std::vector<std::string>> take_inputs(const ReplicaContext& replica,
@@ -195,22 +201,26 @@ Result<void> start_count(const ReplicaContext& replica, const std::shared_ptr<Un
 
 grpc::ServerUnaryReactor* serve_embed(const ReplicaContext& replica,
                                       grpc::CallbackServerContext& call,
-                                      inference::EmbedRequest&& request,
+                                      const grpc::ByteBuffer& bytes,
                                       inference::EmbedResponse& response) {
   const auto made = make_call(replica, call, Method::kEmbed);
-  auto started = check_call(replica, call, request.ByteSizeLong());
-  if (started) started = start_embed(replica, made, std::move(request), response);
+  const auto started = take_request<inference::EmbedRequest>(replica, call, bytes)
+                           .and_then([&](inference::EmbedRequest&& request) {
+                             return start_embed(replica, made, std::move(request), response);
+                           });
   if (!started) made->fail(started.error());
   return made.get();
 }
 
 grpc::ServerUnaryReactor* serve_count_tokens(const ReplicaContext& replica,
                                              grpc::CallbackServerContext& call,
-                                             inference::CountTokensRequest&& request,
+                                             const grpc::ByteBuffer& bytes,
                                              inference::CountTokensResponse& response) {
   const auto made = make_call(replica, call, Method::kCountTokens);
-  auto started = check_call(replica, call, request.ByteSizeLong());
-  if (started) started = start_count(replica, made, std::move(request), response);
+  const auto started = take_request<inference::CountTokensRequest>(replica, call, bytes)
+                           .and_then([&](inference::CountTokensRequest&& request) {
+                             return start_count(replica, made, std::move(request), response);
+                           });
   if (!started) made->fail(started.error());
   return made.get();
 }

@@ -5,13 +5,12 @@
 #pragma once
 
 namespace grpc {
+class ByteBuffer;
 class CallbackServerContext;
 class ServerUnaryReactor;
 }  // namespace grpc
 namespace inference {
-class CountTokensRequest;
 class CountTokensResponse;
-class EmbedRequest;
 class EmbedResponse;
 }  // namespace inference
 
@@ -19,14 +18,14 @@ namespace sluice {
 
 struct ReplicaContext;
 
-// The reactors own themselves until their call is done. They take the request's contents;
-// `response` lives as long as the call.
+// The reactors own themselves until their call is done. `bytes` is the call's request, and is not
+// looked at before the caller is known; `response` lives as long as the call.
 [[nodiscard]] grpc::ServerUnaryReactor* serve_embed(const ReplicaContext& replica,
                                                     grpc::CallbackServerContext& call,
-                                                    inference::EmbedRequest&& request,
+                                                    const grpc::ByteBuffer& bytes,
                                                     inference::EmbedResponse& response);
 [[nodiscard]] grpc::ServerUnaryReactor* serve_count_tokens(
-    const ReplicaContext& replica, grpc::CallbackServerContext& call,
-    inference::CountTokensRequest&& request, inference::CountTokensResponse& response);
+    const ReplicaContext& replica, grpc::CallbackServerContext& call, const grpc::ByteBuffer& bytes,
+    inference::CountTokensResponse& response);
 
 }  // namespace sluice

@@ -17,7 +17,9 @@
 #include "inference.pb.h"
 #include "replica/call.h"
 #include "replica/context.h"
+#include "replica/parse_message.h"
 #include "replica/replica_metrics.h"
+#include "replica/watch_bound.h"
 #include "scheduler/admission.h"
 
 namespace sluice {
@@ -31,18 +33,19 @@ constexpr std::uint32_t kUsualIntervalMs = 200;
 class LoadWatch final : public grpc::ServerWriteReactor<inference::Load>,
                         public std::enable_shared_from_this<LoadWatch> {
  public:
-  LoadWatch(const ReplicaContext& replica, grpc::CallbackServerContext& call)
-      : replica_(replica), call_(call) {}
+  LoadWatch(const ReplicaContext& replica, WatchBound& bound, grpc::CallbackServerContext& call)
+      : replica_(replica), bound_(bound), call_(call) {}
 
-  void start(const inference::WatchLoadRequest& request) {
+  void start(const grpc::ByteBuffer& bytes) {
     self_ = shared_from_this();
-    auto interval = check(request);
+    auto interval = check(bytes);
     if (!interval) {
       {
         MutexLock lock(mutex_);
         finished_ = true;
         code_ = interval.error().code;
       }
+      end_with_request_id(call_);
       Finish(failed(call_, interval.error()));
       return;
     }
@@ -73,15 +76,20 @@ class LoadWatch final : public grpc::ServerWriteReactor<inference::Load>,
   }
 
  private:
-  [[nodiscard]] Result<std::chrono::milliseconds> check(
-      const inference::WatchLoadRequest& request) const {
+  [[nodiscard]] Result<std::chrono::milliseconds> check(const grpc::ByteBuffer& bytes) {
     if (auto known = authenticate(call_, replica_.keys); !known)
       return tl::unexpected(std::move(known.error()));
+    inference::WatchLoadRequest request;
+    if (auto parsed = parse_message(bytes, replica_.limits, request); !parsed)
+      return tl::unexpected(std::move(parsed.error()));
     const std::uint32_t asked =
         request.interval_ms() == 0 ? kUsualIntervalMs : request.interval_ms();
     if (asked < kLeastIntervalMs)
       return invalid(
           concat("interval_ms is ", asked, "; it must be 0 or at least ", kLeastIntervalMs));
+    auto place = bound_.enter();
+    if (!place) return tl::unexpected(std::move(place.error()));
+    place_ = std::move(*place);
     return std::chrono::milliseconds(asked);
   }
 
@@ -118,10 +126,13 @@ class LoadWatch final : public grpc::ServerWriteReactor<inference::Load>,
       if (writing_ || std::exchange(finished_, true)) return;
       code_ = Code::kCancelled;
     }
+    end_with_request_id(call_);
     Finish(grpc::Status::CANCELLED);
   }
 
   const ReplicaContext& replica_;
+  WatchBound& bound_;
+  WatchBound::Place place_;  // empty: refused
   grpc::CallbackServerContext& call_;
   std::shared_ptr<LoadWatch> self_;  // until OnDone
   std::chrono::milliseconds interval_{0};
@@ -140,11 +151,12 @@ class LoadWatch final : public grpc::ServerWriteReactor<inference::Load>,
 
 }  // namespace
 
-grpc::ServerWriteReactor<inference::Load>* serve_watch_load(
-    const ReplicaContext& replica, grpc::CallbackServerContext& call,
-    const inference::WatchLoadRequest& request) {
-  const auto reactor = std::make_shared<LoadWatch>(replica, call);
-  reactor->start(request);
+grpc::ServerWriteReactor<inference::Load>* serve_watch_load(const ReplicaContext& replica,
+                                                            WatchBound& bound,
+                                                            grpc::CallbackServerContext& call,
+                                                            const grpc::ByteBuffer& bytes) {
+  const auto reactor = std::make_shared<LoadWatch>(replica, bound, call);
+  reactor->start(bytes);
   return reactor.get();
 }
 

@@ -28,7 +28,7 @@ int run_gateway(int argc, char** argv) {
     gateway->begin_drain();
     stopping.set_value();
   });
-  begin_server_process((*command)->log_level);
+  const auto log = begin_server_process((*command)->log_level);
 
   auto started = Gateway::start(std::move((*command)->gateway), {});
   if (!started) return end_with("gateway", started.error());

@@ -60,7 +60,7 @@ int serve(const std::string& command, int argc, char** argv, const Front& front)
     if (front.drain) front.drain(nth > 1);
     replica->begin_drain(nth == 1 ? std::nullopt : std::optional(std::chrono::milliseconds{0}));
   });
-  begin_server_process((*options)->log_level);
+  const auto log = begin_server_process((*options)->log_level);
 
   SystemClock clock;
   std::unique_ptr<Replica> replica;

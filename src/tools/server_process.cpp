@@ -4,17 +4,19 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "replica/grpc_log.h"
+#include "replica/library_logs.h"
 #include "replica/process.h"
 
 namespace sluice {
 
-void begin_server_process(LogLevel level) {
+std::unique_ptr<LogThread> begin_server_process(LogLevel level) {
   std::signal(SIGPIPE, SIG_IGN);
   set_log_level(level);
-  route_grpc_log();
+  auto log = std::make_unique<LogThread>();
+  route_library_logs();
   raise_descriptor_limit();
   check_listen_backlog();
+  return log;
 }
 
 int end_with(const std::string& command, const Error& error) {

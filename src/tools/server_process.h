@@ -2,6 +2,7 @@
 // when it fails. Thread: main.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/error.h"
@@ -9,8 +10,9 @@
 
 namespace sluice {
 
-// The log and gRPC's lines in it; descriptors and backlog, with a warning where they are low.
-void begin_server_process(LogLevel level);
+// The log, and what libraries log, in it; descriptors and backlog, with a warning where they are
+// low. The log is written by the thread that comes back, which outlives whatever logs.
+[[nodiscard]] std::unique_ptr<LogThread> begin_server_process(LogLevel level);
 
 // Says it on stderr; gives the exit code.
 [[nodiscard]] int end_with(const std::string& command, const Error& error);
