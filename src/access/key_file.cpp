@@ -8,42 +8,22 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <system_error>
 
 #include "access/hex.h"
 #include "base/concat.h"
+#include "base/descriptor.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 tl::unexpected<Error> unwritable(const fs::path& path) {
   return fail(Code::kUnavailable,
               concat("can't write ", path.string(), " (--api-keys): ", std::strerror(errno)));
-}
-
-Result<std::string> read_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::kNotFound, concat("can't read ", path.string(), " (--api-keys)"));
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 Result<void> replace_text(const fs::path& path, const std::string& text) {
@@ -70,8 +50,11 @@ Result<void> edit(const std::string& given, bool make,
                                : fs::absolute(given, error);  // keeps a symbolic link one
   const Descriptor folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (error || folder.get() < 0 || ::flock(folder.get(), LOCK_EX) != 0) return unwritable(given);
+  // It would be replaced by a file: /dev/null, too.
+  if (exists && !fs::is_regular_file(path, error))
+    return invalid(concat(given, " (--api-keys) is not a file"));
 
-  auto text = read_text(path);
+  auto text = read_key_file(path);
   if (!text && make && !fs::exists(path, error)) text = std::string{};
   if (!text) return tl::unexpected(std::move(text.error()));
   auto parsed = parse_keys(*text);
@@ -137,7 +120,7 @@ Result<void> revoke_key(const std::string& path, const std::string& name) {
 }
 
 Result<std::vector<ApiKey>> list_keys(const std::string& path) {
-  auto text = read_text(path);
+  auto text = read_key_file(path);
   if (!text) return tl::unexpected(std::move(text.error()));
   auto keys = parse_keys(*text);
   if (!keys) return invalid(concat(path, " (--api-keys): ", keys.error().message));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -14,11 +13,12 @@
 #include "base/concat.h"
 #include "base/log.h"
 #include "base/plain_word.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kMaxFileBytes = 4 << 20;
+constexpr std::size_t kMostFileBytes = 4 << 20;
 
 std::optional<Sha256> parse_hash(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -74,6 +74,10 @@ Result<std::vector<ApiKey>> parse_keys(std::string_view text) {
     keys.push_back(std::move(key));
   }
   return keys;
+}
+
+Result<std::string> read_key_file(const std::string& path) {
+  return read_file(path, "--api-keys", kMostFileBytes);
 }
 
 std::string make_key() { return "sluice-" + random_hex(32); }
@@ -154,15 +158,9 @@ bool KeyRing::refresh() noexcept try {
 Result<KeyRing::Content> KeyRing::read(const std::string& path) {
   Content content;
   content.version = file_version(path);
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (content.version.bytes < 0 || !file ||
-      (content.version.bytes > 0 && !(text << file.rdbuf()))) {
-    return fail(Code::kNotFound, concat("can't read ", path, " (--api-keys)"));
-  }
-  if (content.version.bytes > kMaxFileBytes)
-    return invalid(concat(path, " (--api-keys) is larger than 4 MiB"));
-  auto keys = parse_keys(text.str());
+  const auto text = read_key_file(path);
+  if (!text) return tl::unexpected(text.error());
+  auto keys = parse_keys(*text);
   if (!keys) return invalid(concat(path, " (--api-keys): ", keys.error().message));
   content.keys = std::move(*keys);
   return content;

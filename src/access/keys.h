@@ -38,6 +38,9 @@ inline constexpr std::size_t kMaxKeys = 10'000;
 // Errors: kInvalidArgument, with the line's number and none of its text.
 [[nodiscard]] Result<std::vector<ApiKey>> parse_keys(std::string_view text);
 
+// The text of a key file, 4 MiB at most. Errors name the file and --api-keys.
+[[nodiscard]] Result<std::string> read_key_file(const std::string& path);
+
 // A new key of 256 random bits, as text.
 [[nodiscard]] std::string make_key();
 

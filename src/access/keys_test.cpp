@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <string>
 
 #include "access/hex.h"
@@ -197,6 +199,25 @@ TEST(KeyFile, ANameIsTakenOnceAndRevokedOnce) {
   const auto left = list_keys(file);
   ASSERT_TRUE(left);
   EXPECT_TRUE(left->empty());
+}
+
+TEST(Keys, AFileWithoutAnEndAndWhatIsNoFileAreRefused) {
+  for (const char* path : {"/", "/proc/self/mem", "/dev/zero"}) {
+    const auto ring = KeyRing::load(path);
+    ASSERT_FALSE(ring);
+    EXPECT_THAT(ring.error().message, HasSubstr(path));
+    EXPECT_THAT(ring.error().message, HasSubstr("--api-keys"));
+    EXPECT_FALSE(list_keys(path));
+  }
+}
+
+TEST(Keys, OnlyAFileIsReplacedByAFile) {
+  const TestFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(add_key(pipe, "alice"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_FALSE(add_key(folder.file("."), "alice"));
 }
 
 }  // namespace

@@ -114,19 +114,6 @@ std::string one_line(std::string_view text) {
 
 }  // namespace
 
-Result<LogLevel> parse_log_level(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kNames{
-      {{"debug", LogLevel::kDebug},
-       {"info", LogLevel::kInfo},
-       {"warning", LogLevel::kWarning},
-       {"error", LogLevel::kError},
-       {"off", LogLevel::kOff}}};
-  for (const auto& [known, level] : kNames) {
-    if (name == known) return level;
-  }
-  return invalid("--log-level is one of debug, info, warning, error, off");
-}
-
 void set_log_level(LogLevel level) noexcept { logger().set_level(to_spdlog(level)); }
 
 void log(LogLevel level, std::string_view component, std::string_view message) noexcept try {

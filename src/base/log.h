@@ -10,14 +10,9 @@
 #include <memory>
 #include <string_view>
 
-#include "base/error.h"
-
 namespace sluice {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
-
-// "debug", "info", "warning", "error" or "off"; anything else is an error that names the five.
-[[nodiscard]] Result<LogLevel> parse_log_level(std::string_view name);
 
 void set_log_level(LogLevel level) noexcept;
 

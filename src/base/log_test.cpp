@@ -27,11 +27,6 @@ TEST(Log, WhatIsBelowTheLevelIsNotWritten) {
   set_log_level(LogLevel::kInfo);
 }
 
-TEST(Log, AnUnknownLevelIsRefused) {
-  EXPECT_EQ(parse_log_level("warning").value(), LogLevel::kWarning);
-  EXPECT_FALSE(parse_log_level("loud"));
-}
-
 // A pipe in stderr's place.
 class Pipe {
  public:

@@ -23,6 +23,12 @@ struct Metrics::Exposition {
 
 namespace {
 
+// A connection has a thread to itself until its request has come and is answered, so half-sent ones
+// hold up a scrape. docs/back_pressure.md names both.
+constexpr const char* kScrapeThreads = "64";
+constexpr const char* kScrapeMs = "500";  // for the request, and for a write that is not taken
+constexpr const char* kScrapeBacklog = "1024";
+
 std::map<std::string, std::string> to_map(const Metrics::Labels& labels) {
   return {labels.begin(), labels.end()};
 }
@@ -62,7 +68,9 @@ std::string Metrics::text() const {
 }
 
 Result<int> Metrics::serve(const std::string& address) try {
-  exposition_->exposer = std::make_unique<prometheus::Exposer>(address, 2);
+  exposition_->exposer = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
+      "listening_ports", address, "num_threads", kScrapeThreads, "request_timeout_ms", kScrapeMs,
+      "listen_backlog", kScrapeBacklog, "enable_keep_alive", "no"});
   exposition_->exposer->RegisterCollectable(exposition_->registry);
   return exposition_->exposer->GetListeningPorts().at(0);
 } catch (const std::exception&) {

@@ -19,6 +19,8 @@ constexpr std::string_view kContextLength = "this model's maximum context length
 // The contract's own ranges, the same for every server.
 constexpr float kMaxTemperature = 2.0F;
 constexpr float kMaxPenalty = 2.0F;
+// Far less than that would lift logits beyond what a float holds.
+constexpr float kMinRepetitionPenalty = 0.01F;
 constexpr float kMaxRepetitionPenalty = 10.0F;
 constexpr float kMaxLogitBias = 100.0F;
 
@@ -32,7 +34,7 @@ struct Range {
   }
 };
 
-// Ranges have one decimal at most; std::to_string would write six.
+// Ranges have two decimals at most; std::to_string would write six.
 std::string number(float value) {
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -107,7 +109,7 @@ Result<void> validate_sampling(const Sampling& sampling, const Limits& limits,
           in_range(sampling.frequency_penalty, "frequency_penalty", {-kMaxPenalty, kMaxPenalty}),
           in_range(sampling.presence_penalty, "presence_penalty", {-kMaxPenalty, kMaxPenalty}),
           in_range(sampling.repetition_penalty, "repetition_penalty",
-                   {0, kMaxRepetitionPenalty, true}),
+                   {kMinRepetitionPenalty, kMaxRepetitionPenalty}),
           in_range(sampling.top_logprobs.value_or(0), "top_logprobs", 0, kMaxTopLogprobs),
       });
       !fits) {

@@ -76,7 +76,10 @@ TEST(Validate, EveryFloatIsFiniteAndInItsRange) {
       {"min_p", &Sampling::min_p, {0, 1}, {-0.1F, 1.1F}},
       {"frequency_penalty", &Sampling::frequency_penalty, {-2, 2}, {-2.1F, 2.1F}},
       {"presence_penalty", &Sampling::presence_penalty, {-2, 2}, {-2.1F, 2.1F}},
-      {"repetition_penalty", &Sampling::repetition_penalty, {1e-45F, 10}, {0, -1, 10.1F}},
+      {"repetition_penalty",
+       &Sampling::repetition_penalty,
+       {0.01F, 10},
+       {0, -1, 1e-45F, 1e-38F, 0.009F, 10.1F}},
   };
   for (const Field& field : fields) {
     std::vector<float> bad = field.bad;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -189,6 +190,25 @@ TEST(Sampler, RepetitionPenaltyMakesNegativeLogitsSmaller) {
   Sampling sampling = greedy();
   sampling.repetition_penalty = 2;
   EXPECT_EQ(Drawer(sampling, 0, {0}).draw({-1, -1.5F}), 1);
+}
+
+// The ends of every range that validate() allows.
+TEST(Sampler, TheContractsExtremesDrawAToken) {
+  const std::vector<float> logits{60, -60, 0, 30};
+  for (const float penalty : {0.01F, 10.0F}) {
+    for (const float temperature : {0.0F, 1e-45F, 1e-4F, 2.0F}) {
+      for (const float smallest : {0.0F, 1e-45F, 1.0F}) {
+        Sampling sampling = seeded();
+        sampling.temperature = temperature;
+        sampling.min_p = smallest;
+        sampling.top_p = std::max(smallest, 1e-45F);
+        sampling.repetition_penalty = penalty;
+        sampling.frequency_penalty = sampling.presence_penalty = penalty < 1 ? -2 : 2;
+        Drawer drawer(sampling, 0, {0, 1, 2, 3});
+        for (int i = 0; i < 100; ++i) EXPECT_NE(drawer.draw(logits), Sampler::kNoToken);
+      }
+    }
+  }
 }
 
 TEST(Sampler, FrequencyAndPresencePenaltyCountTheAnswerAlone) {

@@ -1,12 +1,11 @@
 #include "engine/script.h"
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "base/concat.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
@@ -141,10 +140,9 @@ Result<Script> Script::parse(std::string_view text) {
 }
 
 Result<Script> Script::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::kNotFound, concat("can't read the script ", path, " (--script)"));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  auto script = parse(text);
+  const auto text = read_file(path, "--script", kMostBytes);
+  if (!text) return tl::unexpected(text.error());
+  auto script = parse(*text);
   if (!script) return invalid(concat("the script ", path, " (--script): ", script.error().message));
   return script;
 }

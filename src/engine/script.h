@@ -19,7 +19,7 @@
 //                         end-of-generation token comes
 //
 // DELAY is a number with ms or s. Lines that begin with # are comments.
-// Bounded: kMaxDirectives. Thread: any (values).
+// Bounded: kMaxDirectives, kMostBytes. Thread: any (values).
 #pragma once
 
 #include <chrono>
@@ -41,6 +41,7 @@ struct ScriptStep {
 
 struct Script {
   static constexpr std::size_t kMaxDirectives = 100'000;
+  static constexpr std::size_t kMostBytes = 16 << 20;
 
   std::vector<ScriptStep> steps;
   std::chrono::milliseconds prefill{0};

@@ -48,5 +48,14 @@ TEST(Script, AMissingFileIsNamed) {
   EXPECT_NE(script.error().message.find("/no/such/script"), std::string::npos);
 }
 
+TEST(Script, WhatIsNoFileOrHasNoEndIsRefused) {
+  for (const char* path : {"/", "/proc/self/mem", "/dev/zero"}) {
+    const auto script = Script::load(path);
+    ASSERT_FALSE(script);
+    EXPECT_NE(script.error().message.find(path), std::string::npos);
+    EXPECT_NE(script.error().message.find("--script"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -6,11 +6,12 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <fstream>
-#include <iterator>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/concat.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
@@ -23,12 +24,10 @@ constexpr int kMostReconnectMs = 1'000;
 // A server runs about two messages ahead of a reader that stops (docs/contract.md).
 constexpr int kCallLookaheadBytes = 64;
 
-Result<std::string> read_pem(const std::string& path) {
+Result<std::string> read_pem(const std::string& path, std::string_view flag) {
   if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (text.empty())
-    return fail(Code::kNotFound, concat(path, " (TLS to the replicas) is not there or empty"));
+  auto text = read_file(path, flag, kMostPemBytes);
+  if (text && text->empty()) return invalid(concat(path, " (", flag, ") is empty"));
   return text;
 }
 
@@ -39,10 +38,11 @@ Result<ReplicaAccess> ReplicaAccess::make(const ReplicaTls& tls, const std::stri
   access.server_name = tls.server_name;
   if (tls.authority.empty() && tls.certificate.empty() && tls.key.empty()) return access;
   grpc::SslCredentialsOptions options;
-  for (const auto& [path, pem] : {std::pair(&tls.authority, &options.pem_root_certs),
-                                  std::pair(&tls.certificate, &options.pem_cert_chain),
-                                  std::pair(&tls.key, &options.pem_private_key)}) {
-    auto text = read_pem(*path);
+  for (const auto& [path, flag, pem] :
+       {std::tuple(&tls.authority, "--replica-tls-ca", &options.pem_root_certs),
+        std::tuple(&tls.certificate, "--replica-tls-cert", &options.pem_cert_chain),
+        std::tuple(&tls.key, "--replica-tls-key", &options.pem_private_key)}) {
+    auto text = read_pem(*path, flag);
     if (!text) return tl::unexpected(std::move(text.error()));
     *pem = std::move(*text);
   }

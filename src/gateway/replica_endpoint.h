@@ -32,7 +32,7 @@ struct ReplicaAccess {
   std::string server_name;    // expected in the certificate; empty: the address's host
   std::string authorization;  // metadata; empty: none
 
-  // Errors: kNotFound (a file).
+  // Errors name the file and its flag.
   [[nodiscard]] static Result<ReplicaAccess> make(const ReplicaTls& tls,
                                                   const std::string& api_key);
   // Within this process.

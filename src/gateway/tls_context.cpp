@@ -9,11 +9,18 @@
 
 #include "base/concat.h"
 #include "base/log.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::chrono::seconds kLookInterval{1};
+
+// OpenSSL's own words, without the library's and function's names.
+std::string reason(const boost::system::error_code& error) {
+  const char* const words = ERR_reason_error_string(static_cast<unsigned long>(error.value()));
+  return words != nullptr ? words : error.message();
+}
 
 Result<std::shared_ptr<asio::ssl::context>> read_context(const TlsFiles& files) {
   namespace ssl = asio::ssl;
@@ -27,13 +34,18 @@ Result<std::shared_ptr<asio::ssl::context>> read_context(const TlsFiles& files) 
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_default_passwd_cb(native, [](char*, int, int, void*) { return 0; });
 
+  auto certificate = read_file(files.certificate, "--tls-cert", kMostPemBytes);
+  if (!certificate) return tl::unexpected(std::move(certificate.error()));
   boost::system::error_code error;
-  context->use_certificate_chain_file(files.certificate, error);
+  context->use_certificate_chain(asio::buffer(*certificate), error);
   if (error) {
-    return fail(Code::kNotFound,
-                concat("can't read a PEM certificate from ", files.certificate, " (--tls-cert)"));
+    return invalid(
+        concat(files.certificate,
+               " (--tls-cert) is not a PEM certificate that can be used for TLS: ", reason(error)));
   }
-  context->use_private_key_file(files.key, ssl::context::pem, error);
+  auto key = read_file(files.key, "--tls-key", kMostPemBytes);
+  if (!key) return tl::unexpected(std::move(key.error()));
+  context->use_private_key(asio::buffer(*key), ssl::context::pem, error);
   if (error || SSL_CTX_check_private_key(native) != 1) {
     ERR_clear_error();
     return invalid(concat(files.key,
@@ -42,10 +54,11 @@ Result<std::shared_ptr<asio::ssl::context>> read_context(const TlsFiles& files) 
                           files.certificate, " (--tls-cert)"));
   }
   if (!files.client_ca.empty()) {
-    context->load_verify_file(files.client_ca, error);
+    auto client_ca = read_file(files.client_ca, "--tls-client-ca", kMostPemBytes);
+    if (!client_ca) return tl::unexpected(std::move(client_ca.error()));
+    context->add_certificate_authority(asio::buffer(*client_ca), error);
     if (error) {
-      return fail(Code::kNotFound, concat("can't read PEM certificates from ", files.client_ca,
-                                          " (--tls-client-ca)"));
+      return invalid(concat(files.client_ca, " (--tls-client-ca) is not a PEM certificate"));
     }
     context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
     const unsigned char session_scope[] = "sluice";

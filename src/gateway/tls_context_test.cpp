@@ -59,5 +59,22 @@ TEST_F(TlsContextTest, WhatDoesNotFitTogetherIsRefusedAtStartByFileAndFlag) {
   EXPECT_FALSE(TlsContext::load({folder_.file("cert.pem"), "", ""}));
 }
 
+TEST_F(TlsContextTest, AWeakPairAndWhatIsNoFileAreRefusedByFileAndFlag) {
+  const TestCertificate weak = TestCertificate::make_weak("weak");
+  write(weak, weak);
+  const auto refused = TlsContext::load(files());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("cert.pem (--tls-cert)"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("key too small"), std::string::npos);
+
+  write(first_, first_);
+  for (const std::string bad : {"/", "/dev/zero"}) {
+    EXPECT_FALSE(TlsContext::load({bad, files().key, ""}));
+    EXPECT_FALSE(TlsContext::load({files().certificate, bad, ""}));
+    EXPECT_FALSE(TlsContext::load({files().certificate, files().key, bad}));
+  }
+  EXPECT_TRUE(TlsContext::load({files().certificate, files().key, files().certificate}));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,9 +1,12 @@
 #include "replica/call.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 
 #include "access/keys.h"
@@ -54,12 +57,13 @@ Result<std::optional<std::int32_t>> priority_of(const grpc::CallbackServerContex
 }
 
 TimePoint deadline_of(const grpc::CallbackServerContext& call, const Clock& clock) {
-  constexpr std::chrono::hours kAsGoodAsForever{24 * 365};
-  const auto deadline = call.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return kForever;
-  const auto left = deadline - std::chrono::system_clock::now();
-  return left > kAsGoodAsForever ? kForever
-                                 : clock.now() + std::chrono::duration_cast<Duration>(left);
+  constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600;  // as good as for ever
+  // Not call.deadline(): the longest grpc-timeout is more than its nanoseconds hold.
+  const gpr_timespec deadline = call.raw_deadline();
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > kYear) return kForever;
+  return clock.now() + std::chrono::seconds(std::max(left.tv_sec, -kYear)) +
+         std::chrono::nanoseconds(left.tv_nsec);
 }
 
 Result<void> check_message_bytes(std::size_t bytes, const Limits& limits) {

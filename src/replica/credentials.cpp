@@ -5,43 +5,43 @@
 #include <grpcpp/security/server_credentials.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/log.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
 
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
 Result<std::string> read_pem(const std::string& path, const char* flag) {
   if (path.empty()) return invalid(concat(flag, " is missing: TLS needs --tls-cert and --tls-key"));
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && !file.eof())
-    return fail(Code::kNotFound, concat("can't read ", path, " (", flag, ")"));
-  if (text.empty())
-    return fail(Code::kNotFound, concat(path, " (", flag, ") is not there or empty"));
-  return text;
+  return read_file(path, flag, kMostPemBytes);
 }
 
-Certificate parse_certificate(const std::string& pem) {
-  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-  Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), &X509_free);
+Bio reader_of(const std::string& pem) {
+  return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
+}
+
+Certificate next_certificate(const Bio& pem) {
+  Certificate certificate(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr), &X509_free);
   ERR_clear_error();
   return certificate;
 }
 
+Certificate parse_certificate(const std::string& pem) { return next_certificate(reader_of(pem)); }
+
 PrivateKey parse_key(const std::string& pem) {
-  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  const Bio bio = reader_of(pem);
   const auto no_passphrase = [](char*, int, int, void*) {
     return 0;
   };  // instead of asking at the terminal
@@ -49,6 +49,35 @@ PrivateKey parse_key(const std::string& pem) {
                  &EVP_PKEY_free);
   ERR_clear_error();
   return key;
+}
+
+// Why OpenSSL refused what it was asked last.
+std::string openssl_reason() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  std::string text = reason != nullptr ? reason : "unknown";
+  ERR_clear_error();
+  return text;
+}
+
+// Whether OpenSSL would serve with them: a pair may belong together and be too weak for its
+// security level. gRPC asks only at the first handshake, and tells nobody.
+Result<void> check_usable(const TlsFiles& files, const TlsIdentity& identity,
+                          const PrivateKey& key) {
+  const Context context(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
+  const auto unusable = [](const std::string& file, const char* flag) {
+    return invalid(concat(file, " (", flag, ") can't be used for TLS: ", openssl_reason()));
+  };
+  const Bio chain = reader_of(identity.certificate);
+  const Certificate certificate = next_certificate(chain);
+  if (SSL_CTX_use_certificate(context.get(), certificate.get()) != 1)
+    return unusable(files.certificate, "--tls-cert");
+  while (const Certificate issuer = next_certificate(chain)) {
+    if (SSL_CTX_add1_chain_cert(context.get(), issuer.get()) != 1)
+      return unusable(files.certificate, "--tls-cert");
+  }
+  if (SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1)
+    return unusable(files.key, "--tls-key");
+  return {};
 }
 
 Result<void> check_identity(const TlsFiles& files, const TlsIdentity& identity) {
@@ -63,6 +92,7 @@ Result<void> check_identity(const TlsFiles& files, const TlsIdentity& identity) 
   if (!match)
     return invalid(
         concat(files.key, " (--tls-key) is not the key of ", files.certificate, " (--tls-cert)"));
+  if (auto usable = check_usable(files, identity, key); !usable) return usable;
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
     log_warning("tls", concat(files.certificate,
                               " (--tls-cert) has expired: clients that verify it will refuse"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "testing/certificates.h"
@@ -44,7 +45,8 @@ TEST(Credentials, EachFaultNamesItsFileAndFlag) {
       "broken.pem", "-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n");
   const std::string empty = files.folder.write("empty.pem", "");
   const std::string missing = files.folder.file("missing.pem");
-  for (const std::string& bad : {broken, empty, missing}) {
+  for (const std::string& bad : {broken, empty, missing, std::string("/"),
+                                 std::string("/proc/self/mem"), std::string("/dev/zero")}) {
     expect_refused({bad, good.key, ""}, bad, "--tls-cert");
     expect_refused({good.certificate, bad, ""}, bad, "--tls-key");
     expect_refused({good.certificate, good.key, bad}, bad, "--tls-client-ca");
@@ -59,6 +61,38 @@ TEST(Credentials, AKeyOfAnotherCertificateIsRefused) {
   const TlsFiles good = files.write();
   const std::string other = files.folder.write("other.pem", TestCertificate::make("other").key);
   expect_refused({good.certificate, other, ""}, other, "--tls-key");
+}
+
+// gRPC would keep quiet about it, and serve nobody.
+TEST(Credentials, APairThatOpenSslFindsTooWeakIsRefusedAndNotTaken) {
+  Files files;
+  const TlsFiles paths = files.write();
+  const auto tls = ServerTls::load(paths);
+  ASSERT_TRUE(tls);
+  const auto first = (*tls)->current();
+  files.certificate = TestCertificate::make_weak("weak");
+  expect_refused(files.write(), paths.certificate, "--tls-cert");
+  EXPECT_THAT(read_identity(paths).error().message, HasSubstr("key too small"));
+  EXPECT_FALSE((*tls)->refresh());
+  EXPECT_EQ((*tls)->current(), first);
+}
+
+TEST(Credentials, AWeakCertificateInTheChainIsRefused) {
+  Files files;
+  files.certificate.certificate += TestCertificate::make_weak("issuer").certificate;
+  expect_refused(files.write(), files.folder.file("cert.pem"), "--tls-cert");
+}
+
+TEST(Credentials, AFolderInACertificatesPlaceIsNotTaken) {
+  const Files files;
+  const TlsFiles paths = files.write();
+  const auto tls = ServerTls::load(paths);
+  ASSERT_TRUE(tls);
+  const auto first = (*tls)->current();
+  std::filesystem::remove(paths.certificate);
+  std::filesystem::create_directory(paths.certificate);
+  EXPECT_FALSE((*tls)->refresh());
+  EXPECT_EQ((*tls)->current(), first);
 }
 
 TEST(Credentials, AChangeIsTakenOnceItIsWholeAndABrokenOneNever) {

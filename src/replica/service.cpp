@@ -87,7 +87,7 @@ class Services::Replica final : public inference::Replica::Service {
   explicit Replica(const ReplicaContext& replica)
       : watches_(replica.limits.max_watches, replica.metrics.load_watches,
                  replica.metrics.load_watches_refused) {
-    MarkMethodCallback(
+    MarkMethodRawCallback(
         0, new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, inference::StepBatch>(
                [&replica](grpc::CallbackServerContext* call) noexcept {
                  return serve_attach(replica, *call);

@@ -20,10 +20,7 @@ std::string text_of(const Write& write) {
   return copy;
 }
 
-}  // namespace
-
-TestCertificate TestCertificate::make(const std::string& common_name) {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
+TestCertificate certificate_of(EVP_PKEY* key, const std::string& common_name) {
   X509* certificate = X509_new();
   X509_set_version(certificate, 2);  // which is version 3
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
@@ -48,6 +45,16 @@ TestCertificate TestCertificate::make(const std::string& common_name) {
   X509_free(certificate);
   EVP_PKEY_free(key);
   return made;
+}
+
+}  // namespace
+
+TestCertificate TestCertificate::make(const std::string& common_name) {
+  return certificate_of(EVP_EC_gen("P-256"), common_name);
+}
+
+TestCertificate TestCertificate::make_weak(const std::string& common_name) {
+  return certificate_of(EVP_RSA_gen(512), common_name);
 }
 
 }  // namespace sluice

@@ -1,19 +1,23 @@
 #include "tools/chat.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/error.h"
 #include "contract/limits.h"
 #include "inference.pb.h"
+#include "replica/grpc_log.h"
 #include "tools/chat_call.h"
 #include "tools/chat_options.h"
 #include "tools/chat_session.h"
@@ -40,26 +44,31 @@ int say_error(std::string_view message) {
 // Shows deltas on stdout: exact bytes, or what a terminal may see.
 class Output {
  public:
-  void show(std::string_view delta) {
+  // False: it can't be written.
+  bool show(std::string_view delta) {
     write(to_terminal_ ? text_.push(delta) : std::string(delta));
+    return !failure_;
   }
-  void finish() {
-    if (!to_terminal_) return;
-    write(text_.finish());
-    if (!ends_line_) write("\n");
+  Result<void> finish() {
+    if (to_terminal_) write(text_.finish());
+    if (to_terminal_ && !ends_line_) write("\n");
+    if (!failure_) return {};
+    return invalid(concat("can't write to stdout: ", failure_.message()));
   }
 
  private:
   void write(std::string_view bytes) {
-    if (bytes.empty()) return;
-    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-    std::fflush(stdout);
+    if (bytes.empty() || failure_) return;
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() ||
+        std::fflush(stdout) != 0)
+      failure_ = std::error_code(errno, std::generic_category());
     ends_line_ = bytes.back() == '\n';
   }
 
   const bool to_terminal_ = is_terminal(STDOUT_FILENO);
   bool ends_line_ = true;
   TerminalText text_;
+  std::error_code failure_;
 };
 
 void show_figures(const Answer& answer) {
@@ -84,9 +93,9 @@ class Chat {
     inference::GenerateRequest request;
     session_.ask(std::move(prompt), request);
     Output output;
-    Result<Answer> answer =
-        server_.generate(request, interrupts_, [&](std::string_view delta) { output.show(delta); });
-    output.finish();
+    Result<Answer> answer = server_.generate(
+        request, interrupts_, [&](std::string_view delta) { return output.show(delta); });
+    if (const auto shown = output.finish(); !shown) return say_error(shown.error().message);
     if (!answer) return refused(answer.error());
     show_figures(*answer);
     if (!answer->cancelled || !answer->text.empty()) session_.answered(std::move(answer->text));
@@ -168,6 +177,9 @@ Result<std::shared_ptr<grpc::Channel>> connect(const ChatOptions& options, Inter
 }
 
 int chat(const ChatOptions& options) {
+  // The next descriptor that is opened would be stdout.
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) return say_error("stdout is closed");
+  route_grpc_log();
   std::optional<std::string> prompt = options.prompt;
   if (!prompt && !is_terminal(STDIN_FILENO)) {
     Result<std::string> read = read_prompt();

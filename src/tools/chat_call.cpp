@@ -63,7 +63,7 @@ ChatServer::ChatServer(std::shared_ptr<grpc::Channel> channel, const ChatOptions
 
 Result<Answer> ChatServer::generate(const inference::GenerateRequest& request,
                                     Interrupts& interrupts,
-                                    const std::function<void(std::string_view)>& show) {
+                                    const std::function<bool(std::string_view)>& show) {
   grpc::ClientContext call;
   if (!options_.api_key.empty()) call.AddMetadata("authorization", "Bearer " + options_.api_key);
   if (options_.timeout) call.set_deadline(std::chrono::system_clock::now() + *options_.timeout);
@@ -90,7 +90,7 @@ Result<Answer> ChatServer::generate(const inference::GenerateRequest& request,
     answer.tokens = message.completion_tokens();
     if (first != kForever) answer.decoding = now - first;
     answer.text += message.delta();
-    if (!message.delta().empty()) show(message.delta());
+    if (!message.delta().empty() && !show(message.delta())) call.TryCancel();
   }
   const grpc::Status status = stream->Finish();
   if (status.ok()) return answer;

@@ -47,11 +47,11 @@ class ChatServer {
   // `options` outlives it.
   ChatServer(std::shared_ptr<grpc::Channel> channel, const ChatOptions& options);
 
-  // Passes each delta to `show` as it comes. Ctrl-C cancels the call; then the answer is what had
-  // come by then.
+  // Passes each delta to `show` as it comes, until it says false: then the call is cancelled and
+  // the error is kCancelled. Ctrl-C cancels it, too; then the answer is what had come by then.
   [[nodiscard]] Result<Answer> generate(const inference::GenerateRequest& request,
                                         Interrupts& interrupts,
-                                        const std::function<void(std::string_view)>& show);
+                                        const std::function<bool(std::string_view)>& show);
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

@@ -1,37 +1,20 @@
 #include "tools/chat_options.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <cstdint>
+#include <limits>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "access/caller_key.h"
-#include "base/concat.h"
+#include "base/read_file.h"
 #include "contract/limits.h"
+#include "tools/flags.h"
 #include "tools/mime_type.h"
 
 namespace sluice {
 namespace {
-
-Result<std::string> read_file(const std::string& path, std::string_view flag) {
-  const auto unreadable = [&] {
-    return invalid(concat(flag, " ", path, ": the file can't be read"));
-  };
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) return unreadable();
-  const std::uintmax_t most = Limits{}.max_message_bytes;
-  if (size > most) {
-    return invalid(concat(flag, " ", path, " has ", size, " bytes; a message holds ", most));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable();
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return unreadable();
-  return bytes;
-}
 
 struct Paths {
   std::vector<std::string> files;
@@ -57,7 +40,7 @@ Result<std::optional<TlsPem>> read_tls(const Paths& paths) {
   };
   for (const auto& [path, flag, content] : files) {
     if (path.empty()) continue;
-    Result<std::string> read = read_file(path, flag);
+    Result<std::string> read = read_file(path, flag, kMostPemBytes);
     if (!read) return tl::unexpected(std::move(read.error()));
     content = std::move(*read);
   }
@@ -66,7 +49,7 @@ Result<std::optional<TlsPem>> read_tls(const Paths& paths) {
 
 Result<void> read_files(const Paths& paths, ChatOptions& options) {
   for (const std::string& path : paths.files) {
-    Result<std::string> bytes = read_file(path, "--file");
+    Result<std::string> bytes = read_file(path, "--file", Limits{}.max_message_bytes);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
     const std::string_view type = mime_type_of(path, *bytes);
     options.files.push_back({std::move(*bytes), std::string(type)});
@@ -107,12 +90,13 @@ Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv) {
   app.add_option("--file", paths.files, "Sends this file with the first prompt; repeatable")
       ->allow_extra_args(false)
       ->take_all();
-  app.add_option("--temperature", options.temperature, "0 (greedy) to 2");
-  app.add_option("--top-p", options.top_p, "Nucleus sampling, above 0 to 1");
+  app.add_option("--temperature", options.temperature, "0 (greedy) to 2")->capture_default_str();
+  app.add_option("--top-p", options.top_p, "Nucleus sampling, above 0 to 1")->capture_default_str();
   app.add_option("--max-tokens", options.max_tokens, "Longest answer, in tokens");
-  app.add_option("--seed", options.seed, "Seed of the sampling");
+  app.add_option("--seed", options.seed, "Seed of the sampling")
+      ->check(within(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--timeout", timeout_seconds, "Seconds that an answer may take")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(within(0.001, 1e6));
   app.add_option("--api-key-file", paths.api_key, "File whose first line is the key");
   app.add_option("--tls-ca", paths.tls_authority, "PEM file of the authority; turns TLS on");
   app.add_option("--tls-cert", paths.tls_certificate, "PEM file of this client's certificate");
@@ -127,6 +111,7 @@ Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv) {
   if (timeout_seconds) {
     options.timeout = std::chrono::milliseconds{static_cast<std::int64_t>(*timeout_seconds * 1000)};
   }
+  if (options.server && options.server->empty()) return invalid("--server is empty: HOST:PORT");
   if (!words.empty()) options.prompt = joined(words);
   if (auto read = read_files(paths, options); !read) return tl::unexpected(read.error());
   return options;

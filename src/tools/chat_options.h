@@ -25,8 +25,9 @@ struct ChatOptions {
   std::string system;
   std::vector<Part> files;  // sent with the first prompt
   std::optional<std::string> prompt;
-  std::optional<float> temperature;
-  std::optional<float> top_p;
+  // As the default model's card has it: at the contract's temperature of 1 a small model babbles.
+  float temperature = 0.2F;
+  float top_p = 0.9F;
   std::optional<std::int32_t> max_tokens;
   std::optional<std::uint64_t> seed;
   std::optional<std::chrono::milliseconds> timeout;  // of each answer

@@ -33,12 +33,14 @@ class ChatOptionsTest : public testing::Test {
   const TestFolder folder_;
 };
 
-TEST_F(ChatOptionsTest, NothingGivenIsTheContractsDefaults) {
+TEST_F(ChatOptionsTest, NothingGivenIsTheContractsDefaultsButForTheSampling) {
   const auto options = parse({});
   ASSERT_TRUE(options && *options);
   EXPECT_EQ((*options)->model, "local");
-  EXPECT_FALSE((*options)->server || (*options)->prompt || (*options)->temperature ||
-               (*options)->max_tokens || (*options)->timeout || (*options)->tls);
+  EXPECT_EQ((*options)->temperature, 0.2F);
+  EXPECT_EQ((*options)->top_p, 0.9F);
+  EXPECT_FALSE((*options)->server || (*options)->prompt || (*options)->max_tokens ||
+               (*options)->seed || (*options)->timeout || (*options)->tls);
 }
 
 TEST_F(ChatOptionsTest, WordsAreOnePromptAndOfAFlagTheLastCounts) {
@@ -70,14 +72,32 @@ TEST_F(ChatOptionsTest, AKeyIsTheFirstLineOfItsFile) {
   }
 }
 
+TEST_F(ChatOptionsTest, WhatIsNoFileOrHasNoEndIsRefused) {
+  for (const char* flag : {"--file", "--api-key-file", "--tls-ca"}) {
+    for (const char* path : {"/", "/proc/self/mem", "/dev/zero"}) {
+      EXPECT_THAT(fault({flag, path}), testing::AllOf(HasSubstr(flag), HasSubstr(path)));
+    }
+  }
+}
+
+TEST_F(ChatOptionsTest, TheHighestSeedIsASeed) {
+  const auto options = parse({"--seed", "18446744073709551615"});
+  ASSERT_TRUE(options && *options);
+  EXPECT_EQ((*options)->seed, 18446744073709551615U);
+}
+
 TEST_F(ChatOptionsTest, AFaultNamesItsFlag) {
   const std::string pem = file("pem", "x");
-  EXPECT_THAT(fault({"--file", "no-such-file"}), HasSubstr("--file no-such-file"));
-  EXPECT_THAT(fault({"--tls-ca", "no-such-file"}), HasSubstr("--tls-ca no-such-file"));
+  EXPECT_THAT(fault({"--file", "no-such-file"}), HasSubstr("no-such-file (--file)"));
+  EXPECT_THAT(fault({"--tls-ca", "no-such-file"}), HasSubstr("no-such-file (--tls-ca)"));
   EXPECT_THAT(fault({"--tls-ca", pem, "--tls-cert", pem}), HasSubstr("--tls-key"));
   EXPECT_THAT(fault({"--tls-cert", pem, "--tls-key", pem}), HasSubstr("--tls-ca"));
   EXPECT_THAT(fault({"--temperature", "warm"}), HasSubstr("--temperature"));
-  EXPECT_THAT(fault({"--timeout", "0"}), HasSubstr("--timeout"));
+  for (const char* value : {"0", "-1", "nan", "inf", "1e7", ""})
+    EXPECT_THAT(fault({"--timeout", value}), HasSubstr("--timeout"));
+  for (const char* value : {"-1", "18446744073709551616", "1.5", ""})
+    EXPECT_THAT(fault({"--seed", value}), HasSubstr("--seed"));
+  EXPECT_THAT(fault({"--server", ""}), HasSubstr("--server"));
   EXPECT_THAT(fault({"--no-such-flag"}), HasSubstr("--no-such-flag"));
 }
 

@@ -35,8 +35,8 @@ void ChatSession::ask(std::string prompt, inference::GenerateRequest& out) {
 
   out.Clear();
   out.set_model(options_.model);
-  if (options_.temperature) out.set_temperature(*options_.temperature);
-  if (options_.top_p) out.set_top_p(*options_.top_p);
+  out.set_temperature(options_.temperature);
+  out.set_top_p(options_.top_p);
   if (options_.max_tokens) out.set_max_tokens(*options_.max_tokens);
   if (options_.seed) out.set_seed(*options_.seed);
   if (!options_.system.empty()) add({Role::kSystem, {{options_.system, ""}}}, out);

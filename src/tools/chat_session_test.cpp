@@ -68,18 +68,20 @@ TEST(ChatSession, AnAnswerThatWasCutInsideACharacterCanBeSentBack) {
   EXPECT_EQ(request.messages(1).parts(0).content(), "caf\xC3\xA9 \xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-TEST(ChatSession, OnlyGivenOptionsAreSent) {
+TEST(ChatSession, SamplingIsAlwaysSaidAndTheRestWhereItIsGiven) {
   ChatOptions options;
   ChatSession session(options);
   inference::GenerateRequest request;
   session.ask("x", request);
   EXPECT_EQ(request.model(), "local");
-  EXPECT_FALSE(request.has_temperature() || request.has_top_p() || request.has_max_tokens() ||
-               request.has_seed());
+  EXPECT_EQ(request.temperature(), 0.2F);
+  EXPECT_EQ(request.top_p(), 0.9F);
+  EXPECT_FALSE(request.has_max_tokens() || request.has_seed());
   options.temperature = 0.0F;
   options.seed = 0;
   session.ask("x", request);
   EXPECT_TRUE(request.has_temperature() && request.has_seed());
+  EXPECT_EQ(request.temperature(), 0);
 }
 
 }  // namespace

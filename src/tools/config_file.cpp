@@ -4,8 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <iterator>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,9 +15,12 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "base/read_file.h"
 
 namespace sluice {
 namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;
 
 struct Setting {
   std::int64_t line = 0;
@@ -73,7 +77,9 @@ std::optional<std::vector<std::string>> words_of(const toml::node& value, Kind k
   } else if ((kind == Kind::kNumber || kind == Kind::kSize) && value.is_integer()) {
     words.push_back(std::to_string(value.ref<std::int64_t>()));
   } else if (kind == Kind::kNumber && value.is_floating_point()) {
-    words.push_back(std::to_string(value.ref<double>()));
+    std::array<char, 32> text;  // the shortest that is this number again
+    const auto end = std::to_chars(text.begin(), text.end(), value.ref<double>()).ptr;
+    words.emplace_back(text.data(), end);
   } else if (kind >= Kind::kSize && value.is_string()) {
     words.push_back(value.ref<std::string>());
   } else if (kind == Kind::kTexts && value.is_array()) {
@@ -96,9 +102,13 @@ class ConfigFile::Reader : public CLI::ConfigTOML {
  public:
   explicit Reader(CLI::App& app) : app_(app) {}
 
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
     const std::string file = app_.get_config_ptr()->as<std::string>();
-    result_ = read(file, std::string(std::istreambuf_iterator<char>(input), {}));
+    if (const auto text = read_file(file, "--config", kMostBytes); !text) {
+      result_ = tl::unexpected(text.error());
+    } else {
+      result_ = read(file, *text);
+    }
     return {};
   }
 
@@ -144,7 +154,8 @@ class ConfigFile::Reader : public CLI::ConfigTOML {
 
 ConfigFile::ConfigFile(CLI::App& app) : reader_(std::make_shared<Reader>(app)) {
   app.set_config("--config", "", "A TOML file with flags, without their dashes, as keys")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& file) { return file.empty() ? "no file is named" : ""; });
   app.config_formatter(reader_);
 }
 

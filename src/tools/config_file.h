@@ -2,7 +2,7 @@
 // command's own flags without their dashes, so there is one schema for both; sections are refused,
 // for flags have none. A flag on the command line beats the file, the file beats the environment.
 // What is wrong is said as FILE:LINE: an unknown key, a value of another type than its flag's, one
-// out of range, a key or flag that stands there twice. Thread: main.
+// out of range, a key or flag that stands there twice. Bounded by 1 MiB. Thread: main.
 #pragma once
 
 #include <memory>

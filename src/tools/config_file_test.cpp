@@ -80,6 +80,11 @@ TEST_F(ConfigFileTest, ATextIsAlsoAListOfOneAndWholeNumbersAreNumbers) {
   EXPECT_FALSE(values_.wanted);
 }
 
+TEST_F(ConfigFileTest, AFractionKeepsItsDigits) {
+  ASSERT_TRUE(parse("share = 1.23456789012345\n"));
+  EXPECT_EQ(values_.share, 1.23456789012345);
+}
+
 TEST_F(ConfigFileTest, AnEmptyListIsNoList) {
   for (const char* text : {"texts = []\n", "texts = \"\"\n"}) {
     values_.texts = {"default"};
@@ -123,6 +128,8 @@ TEST_F(ConfigFileTest, AValueOutOfRangeIsRefusedWithItsLine) {
   expect_refused("count = -1\n", 1, "--count");
   expect_refused("count = 1.5\n", 1, "--count");
   expect_refused("share = 11\n", 1, "--share");
+  expect_refused("share = nan\n", 1, "--share");
+  expect_refused("share = inf\n", 1, "--share");
   expect_refused("size = \"2 parsecs\"\n", 1, "--size");
 }
 

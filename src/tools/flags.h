@@ -21,20 +21,28 @@ namespace sluice {
 struct GatewayLimits;
 struct Limits;
 
+// Checks for a flag's value, to CLI11: its own take NaN, and numbers that its parser wrapped
+// around.
+using FlagCheck = std::function<std::string(const std::string&)>;
+[[nodiscard]] FlagCheck within(std::uint64_t least, std::uint64_t most);
+[[nodiscard]] FlagCheck within(double least, double most);
+
 // `flag` without its dashes. A `unit` "bytes" takes sizes with units (50MiB; 1 MB is 1 MiB).
 void add_number(CLI::App& app, const std::string& flag, std::uint32_t& field,
                 const std::string& help, std::string_view unit, std::uint32_t least = 1,
                 std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
 void add_number(CLI::App& app, const std::string& flag, std::uint64_t& field,
-                const std::string& help, std::string_view unit);
+                const std::string& help, std::string_view unit, std::uint64_t least = 1,
+                std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 void add_number(CLI::App& app, const std::string& flag, double& field, const std::string& help,
                 std::string_view unit, double least, double most);
 
 // A flag that takes "true" or "false".
 void add_boolean(CLI::App& app, const std::string& flag, bool& field, const std::string& help);
 
+inline constexpr std::uint64_t kLongestMs = std::uint64_t{10} * 365 * 24 * 3600 * 1000;
 void add_ms(CLI::App& app, const std::string& flag, std::chrono::milliseconds& field,
-            const std::string& help);
+            const std::string& help, std::uint64_t least = 0, std::uint64_t most = kLongestMs);
 
 // A flag that may be given many times; "" is none, for the default's sake. `type`: of each.
 void add_list(CLI::App& app, const std::string& flag, std::vector<std::string>& field,

@@ -75,6 +75,9 @@ int run_key(int argc, char** argv) {
   if (adding->parsed()) done = add(file, name, limits);
   if (listing->parsed()) done = list(file);
   if (revoking->parsed()) done = revoke_key(file, name);
+  if (done && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
+    done = fail(Code::kUnavailable, adding->parsed() ? "can't show the key on stdout: revoke it"
+                                                     : "can't write to stdout");
   return done ? EXIT_SUCCESS : failed(done.error().message);
 }
 

@@ -12,6 +12,7 @@
 namespace sluice {
 namespace {
 
+constexpr std::uint64_t kShortestHandshakeMs = 100;
 constexpr std::uint32_t kScriptedDefault = 65'536;  // of what the real engine must keep small
 
 void add_transport(CLI::App& app, TransportOptions& transport) {
@@ -27,7 +28,7 @@ void add_transport(CLI::App& app, TransportOptions& transport) {
   add_boolean(app, "http2-bdp-probe", transport.http2_bdp_probe,
               "Let that window grow with the connection's speed");
   add_ms(app, "handshake-timeout-ms", transport.handshake_timeout,
-         "A new connection must be set up within this");
+         "A new connection must be set up within this", kShortestHandshakeMs);
 }
 
 void add_replica(ServerCommandLine& line, const std::string& command, ReplicaOptions& replica) {
@@ -64,7 +65,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
       ->check(CLI::Range(0, 1 << 24));
   app.add_option("--threads", engine.threads, "Of the real engine; 0: as many as the machine has")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, 512));  // GGML_MAX_N_THREADS
   add_choice(app, "kv-type", engine.kv_format, {{"f16", KvFormat::kF16}, {"q8_0", KvFormat::kQ8_0}},
              "How the KV cache is kept");
   add_choice(

@@ -76,6 +76,8 @@ TEST(ServeOptions, AFileThatCantBeReadOrHasAnUnknownKeyIsRefused) {
                  "config.toml:1: no flag of a file is named --max-sequence");
   expect_refused({"--config", folder.write("config.toml", "\nmax-sequences = \"many\"\n")},
                  "config.toml:2: max-sequences is a number");
+  expect_refused({"--config", folder.write("config.toml", "\nlog-level = \"LOUD\"\n")},
+                 "config.toml:2: --log-level");
 }
 
 TEST(ServeOptions, AValueOutOfRangeNamesItsFlag) {
@@ -83,13 +85,41 @@ TEST(ServeOptions, AValueOutOfRangeNamesItsFlag) {
     expect_refused({"--max-sequences", value}, "--max-sequences");
   }
   expect_refused({"--park-limit-ms", "-1"}, "--park-limit-ms");
-  expect_refused({"--prefill-stretch", "0.5"}, "--prefill-stretch");
+  for (const char* value : {"0.5", "nan", "inf", "1001", "1x"})
+    expect_refused({"--prefill-stretch", value}, "--prefill-stretch");
+  for (const char* value : {"-1", "18446744073709551616"})
+    expect_refused({"--max-queued-prompt-tokens", value}, "--max-queued-prompt-tokens");
   expect_refused({"--http2-frame-bytes", "1KiB"}, "--http2-frame-bytes");
   expect_refused({"--engine", "steam"}, "--engine");
   expect_refused({"--reflection", "perhaps"}, "--reflection");
   expect_refused({"--log-level", "loud"}, "--log-level");
   expect_refused({"--no-such-flag"}, "--no-such-flag");
   expect_refused({"stray"}, "stray");
+}
+
+// These would abort, or not start with an error that blames another flag.
+TEST(ServeOptions, AValueThatCantWorkIsRefusedByItsFlag) {
+  for (const auto& [flag, value] : std::vector<std::pair<std::string, std::string>>{
+           {"--max-sequences", "4294967295"},
+           {"--max-message-bytes", "1"},
+           {"--max-message-bytes", "4294967295"},
+           {"--grpc-memory-bytes", "1"},
+           {"--grpc-memory-bytes", "18446744073709551615"},
+           {"--max-concurrent-streams", "4294967295"},
+           {"--max-connection-age-ms", "0"},
+           {"--keepalive-time-ms", "0"},
+           {"--keepalive-timeout-ms", "0"},
+           {"--handshake-timeout-ms", "0"}}) {
+    expect_refused({flag, value}, flag);
+  }
+}
+
+TEST(ServeOptions, AConfigurationMustBeNamedAndBeAFileWithAnEnd) {
+  expect_refused({"--config", ""}, "--config");
+  for (const char* path : {"/", "/proc/self/mem", "/dev/zero"}) {
+    expect_refused({"--config", path}, "--config");
+    expect_refused({"--config", path}, path);
+  }
 }
 
 TEST(ServeOptions, TheScriptedEngineHasRoomForManyUnlessToldOtherwise) {

@@ -1,9 +1,9 @@
 #include "tools/server_command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <utility>
 
 #include "tools/command_line.h"
+#include "tools/flags.h"
 
 namespace sluice {
 
@@ -34,20 +34,19 @@ void ServerCommandLine::add_server(std::string& metrics_listen, TlsFiles& tls,
 }
 
 void ServerCommandLine::add_process(LogLevel& level) {
-  level_ = &level;
-  app_->add_option("--log-level", level_name_, "debug, info, warning, error or off")
-      ->capture_default_str();
+  add_choice(*app_, "log-level", level,
+             {{"debug", LogLevel::kDebug},
+              {"info", LogLevel::kInfo},
+              {"warning", LogLevel::kWarning},
+              {"error", LogLevel::kError},
+              {"off", LogLevel::kOff}},
+             "What is logged to stderr, and what is worse");
   app_->add_flag("--print-config", print_, "Print the effective configuration and end")
       ->configurable(false);
 }
 
 Result<bool> ServerCommandLine::parse(int argc, char** argv) {
-  auto parsed = parse_command_line(*app_, argc, argv);
-  if (!parsed || !*parsed || level_ == nullptr) return parsed;
-  auto level = parse_log_level(level_name_);
-  if (!level) return tl::unexpected(std::move(level.error()));
-  *level_ = *level;
-  return true;
+  return parse_command_line(*app_, argc, argv);
 }
 
 bool ServerCommandLine::print_if_asked() const {

@@ -36,8 +36,6 @@ class ServerCommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
-  LogLevel* level_ = nullptr;
-  std::string level_name_ = "info";
   bool print_ = false;
 };
 

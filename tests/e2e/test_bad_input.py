@@ -38,6 +38,7 @@ CASES = {
     "min_p 2": (chat("hi", min_p=2), INVALID, ["min_p"]),
     "infinite penalty": (chat("hi", frequency_penalty=math.inf), INVALID, ["frequency_penalty"]),
     "presence_penalty 3": (chat("hi", presence_penalty=3), INVALID, ["presence_penalty"]),
+    "a repetition_penalty that no logit bears": (chat("hi", repetition_penalty=1e-38), INVALID, ["repetition_penalty", "0.01"]),
     "repetition_penalty 0": (chat("hi", repetition_penalty=0), INVALID, ["repetition_penalty"]),
     "a prompt beyond the context": (chat("word " * 200_000), INVALID, ["context"]),
     "a prompt just beyond the context": (chat("word " * 20_000), INVALID, ["context"]),

@@ -41,11 +41,22 @@ def test_a_system_text_is_taken(replica):
     assert done.returncode == 0 and done.stdout.strip()
 
 
-@pytest.mark.parametrize("arguments", [["--file", "no-such-file", "hi"], ["--server", "127.0.0.1:1", "hi"]], ids=["file", "server"])
+@pytest.mark.parametrize("arguments", [["--file", "no-such-file", "hi"], ["--server", "127.0.0.1:1", "hi"], ["--server", "", "hi"]], ids=["file", "server", "no server"])
 def test_what_goes_wrong_is_said_in_a_line_on_stderr(replica, arguments):
     done = chat(replica, *arguments)
     assert done.returncode == 1 and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1 and arguments[1] in done.stderr
+
+
+def test_an_answer_that_cant_be_written_is_an_error(scripted):
+    server = scripted(step_ms=5)
+    line = [str(BINARY), "chat", "--server", server.address, "go on for ever"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "stdout" in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    server.until_idle()
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert closed.returncode == 1 and "stdout" in closed.stderr and len(closed.stderr.strip().splitlines()) == 1
 
 
 def test_ctrl_c_ends_a_single_answer(scripted):

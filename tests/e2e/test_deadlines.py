@@ -1,8 +1,13 @@
 """A deadline ends the work, wherever the request is."""
 
+import socket
+import struct
 import time
 
 import grpc
+import h2.config
+import h2.connection
+import h2.events
 from calls import StepStream, chat, error_of
 
 DEADLINE = grpc.StatusCode.DEADLINE_EXCEEDED
@@ -53,3 +58,23 @@ def test_a_deadline_that_has_passed_is_refused_before_any_work(scripted):
     assert status.code == DEADLINE.value[0]
     assert server.metric("sluice_prompt_tokens_total") == 0
     gateway.close()
+
+
+def test_the_longest_deadline_that_the_wire_can_say_has_not_passed(scripted):
+    server = scripted()
+    fields = {":method": "POST", ":scheme": "http", ":path": "/inference.LLM/Generate", ":authority": "x", "te": "trailers"}
+    fields |= {"content-type": "application/grpc", "grpc-timeout": "99999999H"}  # gRPC's own client would shorten it
+    request = chat("hello", max_tokens=2).SerializeToString()
+    client = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+    client.initiate_connection()
+    client.send_headers(1, list(fields.items()))
+    client.send_data(1, b"\0" + struct.pack(">I", len(request)) + request, end_stream=True)
+    host, port = server.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        trailers: dict[str, str] = {}
+        while "grpc-status" not in trailers:
+            connection.sendall(client.data_to_send())
+            for event in client.receive_data(connection.recv(65536)):
+                if isinstance(event, (h2.events.ResponseReceived, h2.events.TrailersReceived)):
+                    trailers |= dict(event.headers)
+    assert trailers["grpc-status"] == "0", trailers

@@ -6,6 +6,7 @@ import socket
 import subprocess
 
 import pytest
+from certificates import openssl
 from harness import command_line
 
 MODEL = pathlib.Path(os.environ.get("SLUICE_MODEL", "model"))
@@ -82,6 +83,30 @@ def test_a_missing_certificate():
 
 def test_a_missing_key_file():
     check_refused(run("--engine", "scripted", "--api-keys", "no-keys"), "no-keys", "--api-keys")
+
+
+@pytest.mark.parametrize("path", ["/", "/proc/self/mem", "/dev/zero"], ids=["folder", "unreadable", "endless"])
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        *(("replica", flag) for flag in ("--tls-cert", "--tls-key", "--tls-client-ca", "--script", "--api-keys", "--config")),
+        *(("gateway", flag) for flag in ("--tls-cert", "--tls-key", "--tls-client-ca", "--replica-key", "--replica-tls-ca", "--replica-tls-cert")),
+    ],
+)
+def test_what_is_no_file_or_has_no_end(authority, command, flag, path):
+    certificate, key = authority.issue("server")
+    flags = {"--tls-cert": str(certificate), "--tls-key": str(key)} if flag.startswith("--tls") else {}
+    flags |= {"--engine": "scripted"} if command == "replica" else {"--replica": "127.0.0.1:1"}
+    flags[flag] = path
+    check_refused(run(*(word for pair in flags.items() for word in pair), command=command), path, flag)
+
+
+def test_a_pair_that_is_too_weak(tmp_path):
+    certificate, key = tmp_path / "weak.pem", tmp_path / "weak.key"
+    openssl("req", "-x509", "-newkey", "rsa:512", "-nodes", "-subj", "/CN=weak", "-keyout", str(key), "-out", str(certificate))
+    for command, more in (("replica", ["--engine", "scripted"]), ("gateway", ["--replica", "127.0.0.1:1"])):
+        outcome = run(*more, "--tls-cert", str(certificate), "--tls-key", str(key), command=command)
+        check_refused(outcome, str(certificate), "--tls-cert", "key too small")
 
 
 def test_a_broken_script(tmp_path):
