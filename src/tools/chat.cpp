@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "contract/limits.h"
 #include "inference.pb.h"
-#include "replica/grpc_log.h"
+#include "replica/library_logs.h"
 #include "tools/chat_call.h"
 #include "tools/chat_options.h"
 #include "tools/chat_session.h"
@@ -179,7 +179,7 @@ Result<std::shared_ptr<grpc::Channel>> connect(const ChatOptions& options, Inter
 int chat(const ChatOptions& options) {
   // The next descriptor that is opened would be stdout.
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) return say_error("stdout is closed");
-  route_grpc_log();
+  route_library_logs();
   std::optional<std::string> prompt = options.prompt;
   if (!prompt && !is_terminal(STDIN_FILENO)) {
     Result<std::string> read = read_prompt();
