@@ -18,6 +18,7 @@
 #include "replica/parse_message.h"
 #include "replica/preparer.h"
 #include "replica/replica_metrics.h"
+#include "replica/stuck_calls.h"
 #include "stream/token_stream.h"
 #include "stream/wire_queue.h"
 
@@ -27,8 +28,9 @@ namespace {
 class GenerateReactor final : public grpc::ServerWriteReactor<inference::GenerateResponse>,
                               public std::enable_shared_from_this<GenerateReactor> {
  public:
-  GenerateReactor(const ReplicaContext& replica, grpc::CallbackServerContext& call)
-      : replica_(replica), call_(call), arrived_at_(replica.clock.now()) {
+  GenerateReactor(const ReplicaContext& replica, StuckCalls& calls,
+                  grpc::CallbackServerContext& call)
+      : replica_(replica), call_(call), stuck_(calls, call), arrived_at_(replica.clock.now()) {
     replica_.metrics.generate_open.add(1);
   }
 
@@ -61,6 +63,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
 
   const ReplicaContext& replica_;
   grpc::CallbackServerContext& call_;
+  StuckCalls::Entry stuck_;
   const TimePoint arrived_at_;
   TimePoint deadline_ = kForever;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
@@ -175,6 +178,7 @@ void GenerateReactor::pump() noexcept {
   }
   const bool ends = action == Action::kFinish || action == Action::kWriteAndFinish;
   if (ends && !id_sent) end_with_request_id(call_);
+  if (action != Action::kNothing) stuck_.given();
   switch (action) {
     case Action::kNothing:
       break;
@@ -259,6 +263,7 @@ void GenerateReactor::count_message(const Delta& delta) {
 }
 
 void GenerateReactor::OnWriteDone(bool ok) noexcept {
+  stuck_.taken();
   {
     MutexLock lock(mutex_);
     sending_ = false;
@@ -281,6 +286,7 @@ void GenerateReactor::OnCancel() noexcept {
 }
 
 void GenerateReactor::OnDone() noexcept {
+  stuck_.leave();
   std::optional<Code> code;
   {
     MutexLock lock(mutex_);
@@ -295,9 +301,9 @@ void GenerateReactor::OnDone() noexcept {
 }  // namespace
 
 grpc::ServerWriteReactor<inference::GenerateResponse>* serve_generate(
-    const ReplicaContext& replica, grpc::CallbackServerContext& call,
+    const ReplicaContext& replica, StuckCalls& calls, grpc::CallbackServerContext& call,
     const grpc::ByteBuffer& bytes) {
-  const auto reactor = std::make_shared<GenerateReactor>(replica, call);
+  const auto reactor = std::make_shared<GenerateReactor>(replica, calls, call);
   reactor->start(bytes);
   return reactor.get();
 }

@@ -85,6 +85,7 @@ void Keeper::look_after() noexcept {
   charges_.keys.refresh();
   if (charges_.tls != nullptr) charges_.tls->refresh();
   if (++ticks_ % kTicksPerRefresh == 0) charges_.process.refresh();
+  charges_.cut_stuck_calls();
   const bool is_stuck = stuck();
   if (!warm_ || charges_.health.serving() != is_stuck || draining()) return;
   charges_.health.set_serving(!is_stuck);

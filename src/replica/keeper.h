@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -43,6 +44,7 @@ class Keeper {
     Doorbell& doorbell;
     ProcessMetrics& process;
     Gate& calls;
+    std::function<void()> cut_stuck_calls;
   };
 
   explicit Keeper(Charges charges);

@@ -209,7 +209,8 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
   parts.engine_thread = std::thread([&parts]() noexcept { parts.loop.run(); });
   parts.keeper = std::make_unique<Keeper>(
       Keeper::Charges{parts.options.limits, parts.clock, *parts.keys, parts.tls.get(), parts.health,
-                      parts.admission, parts.loop, parts.doorbell, parts.process, parts.calls});
+                      parts.admission, parts.loop, parts.doorbell, parts.process, parts.calls,
+                      [&parts] { parts.services.cut_stuck_calls(); }});
   if (auto served = parts.listen_and_serve(); !served)
     return tl::unexpected(std::move(served.error()));
   return std::unique_ptr<Replica>(new Replica(std::move(made)));

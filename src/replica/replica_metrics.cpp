@@ -53,6 +53,8 @@ ReplicaMetrics::ReplicaMetrics(Metrics& metrics)
       attach(output_metrics(metrics, "Attach")),
       generate_open(
           metrics.gauge("sluice_generate_calls_open", "Generate calls that have not ended")),
+      generate_cut(metrics.counter("sluice_generate_calls_cut_total",
+                                   "Generate calls reset, for their client took nothing for long")),
       attach_open(metrics.gauge("sluice_attach_calls_open", "Attach calls that have not ended")),
       attached_requests(
           metrics.gauge("sluice_attached_requests", "Requests running on Attach calls")),

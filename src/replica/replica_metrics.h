@@ -36,6 +36,7 @@ struct ReplicaMetrics {
   OutputMetrics generate;
   OutputMetrics attach;
   Gauge generate_open;      // Generate calls
+  Counter generate_cut;     // of clients that took nothing
   Gauge attach_open;        // Attach calls
   Gauge attached_requests;  // running on them
   Counter attached_refused;

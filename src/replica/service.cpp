@@ -17,6 +17,7 @@
 #include "replica/parse_message.h"
 #include "replica/raw_method.h"
 #include "replica/replica_metrics.h"
+#include "replica/stuck_calls.h"
 #include "replica/unary_calls.h"
 #include "replica/watch_bound.h"
 #include "replica/watch_load.h"
@@ -73,13 +74,21 @@ auto of(const ReplicaContext& replica, Serve serve) {
 // A method's number is its place in the service.
 class Services::Llm final : public inference::LLM::Service {
  public:
-  explicit Llm(const ReplicaContext& replica) {
+  explicit Llm(const ReplicaContext& replica)
+      : calls_(replica.clock, 2 * replica.limits.park_limit, replica.metrics.generate_cut) {
     MarkMethodRawCallback(
-        0, raw_server_streaming<inference::GenerateResponse>(of(replica, &serve_generate)));
+        0, raw_server_streaming<inference::GenerateResponse>(
+               [this, &replica](grpc::CallbackServerContext& call, const grpc::ByteBuffer& bytes) {
+                 return serve_generate(replica, calls_, call, bytes);
+               }));
     MarkMethodRawCallback(1, raw_unary<inference::EmbedResponse>(of(replica, &serve_embed)));
     MarkMethodRawCallback(
         2, raw_unary<inference::CountTokensResponse>(of(replica, &serve_count_tokens)));
   }
+  void cut_stuck_calls() noexcept { calls_.look(); }
+
+ private:
+  StuckCalls calls_;
 };
 
 class Services::Replica final : public inference::Replica::Service {
@@ -111,5 +120,7 @@ Services::~Services() = default;
 
 grpc::Service& Services::llm() noexcept { return *llm_; }
 grpc::Service& Services::replica() noexcept { return *replica_; }
+
+void Services::cut_stuck_calls() noexcept { llm_->cut_stuck_calls(); }
 
 }  // namespace sluice

@@ -24,6 +24,10 @@ class Services {
   [[nodiscard]] grpc::Service& llm() noexcept;
   [[nodiscard]] grpc::Service& replica() noexcept;
 
+  // Cuts Generate calls whose client has taken nothing for twice --park-limit-ms: within the first
+  // the request ends, in the second the client may still hear of it.
+  void cut_stuck_calls() noexcept;
+
  private:
   class Llm;
   class Replica;

@@ -144,6 +144,7 @@ class TestReplica {
   [[nodiscard]] HeldEngine& engine() { return engine_; }
   [[nodiscard]] Gate& calls() { return calls_; }
   [[nodiscard]] ReplicaMetrics& metrics() { return metrics_; }
+  void cut_stuck_calls() { services_.cut_stuck_calls(); }
   [[nodiscard]] Load load() { return admission_.load(); }
 
   // One turn of the engine's loop. Only without run_engine.
