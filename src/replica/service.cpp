@@ -96,11 +96,7 @@ class Services::Replica final : public inference::Replica::Service {
   explicit Replica(const ReplicaContext& replica)
       : watches_(replica.limits.max_watches, replica.metrics.load_watches,
                  replica.metrics.load_watches_refused) {
-    MarkMethodRawCallback(
-        0, new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, inference::StepBatch>(
-               [&replica](grpc::CallbackServerContext* call) noexcept {
-                 return serve_attach(replica, *call);
-               }));
+    MarkMethodRawCallback(0, raw_bidi<inference::StepBatch>(of(replica, &serve_attach)));
     MarkMethodRawCallback(1, raw_unary<inference::DescribeResponse>(of(replica, &serve_describe)));
     MarkMethodRawCallback(
         2, raw_server_streaming<inference::Load>(
