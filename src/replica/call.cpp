@@ -12,6 +12,7 @@
 #include "access/keys.h"
 #include "access/request_id.h"
 #include "base/concat.h"
+#include "base/listen_address.h"
 #include "contract/wire.h"
 
 namespace sluice {
@@ -24,6 +25,15 @@ std::optional<std::string_view> metadata(const grpc::CallbackServerContext& call
   return std::string_view(found->second.data(), found->second.size());
 }
 
+// `peer` as gRPC has it: "ipv4:127.0.0.1:5", "ipv6:%5B::1%5D:5".
+bool is_of_this_machine(std::string_view peer) {
+  if (peer.starts_with("ipv6:%5B::1%5D:")) return true;
+  constexpr std::string_view kV4 = "ipv4:";
+  if (!peer.starts_with(kV4)) return false;
+  const auto address = parse_host_port(peer.substr(kV4.size()));
+  return address && is_loopback(address->host);
+}
+
 }  // namespace
 
 Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing& keys) {
@@ -32,6 +42,21 @@ Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing
   if (authorization && keys.accepts(bearer_in(*authorization))) return {};
   return fail(Code::kUnauthenticated,
               "no valid key: the metadata `authorization: Bearer KEY` must hold one");
+}
+
+Result<void> authenticate_operator(const grpc::CallbackServerContext& call, const KeyRing& keys) {
+  if (auto known = authenticate(call, keys); !known) return known;
+  if (keys.required()) {
+    const auto key = keys.find(bearer_in(*metadata(call, "authorization")));
+    if (key && key->limits.trusted) return {};
+    return fail(Code::kPermissionDenied,
+                "only a trusted key may do that (sluice key add --trusted)");
+  }
+  if (call.auth_context()->IsPeerAuthenticated() || is_of_this_machine(call.peer())) return {};
+  return fail(
+      Code::kPermissionDenied,
+      "no key is asked for here (--api-keys), so only a client on this machine, or one that "
+      "shows a certificate (--tls-client-ca), may do that");
 }
 
 std::optional<std::string> given_request_id(const grpc::CallbackServerContext& call) {

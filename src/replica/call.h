@@ -25,6 +25,11 @@ class KeyRing;
 [[nodiscard]] Result<void> authenticate(const grpc::CallbackServerContext& call,
                                         const KeyRing& keys);
 
+// Whether the caller may end the server: holds a trusted key; where no key is asked for, is on this
+// machine or has shown a certificate. kUnauthenticated, kPermissionDenied.
+[[nodiscard]] Result<void> authenticate_operator(const grpc::CallbackServerContext& call,
+                                                 const KeyRing& keys);
+
 // Metadata `x-request-id`, if it is there and is 1 to 128 of A-Z a-z 0-9 . _ -.
 [[nodiscard]] std::optional<std::string> given_request_id(const grpc::CallbackServerContext& call);
 

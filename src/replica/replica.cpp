@@ -203,6 +203,12 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
   auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address),
                                       std::move(*keys), std::move(*tls));
   Parts& parts = *made;
+  if (!parts.keys->required() && parts.options.tls.client_ca.empty() &&
+      !is_loopback(parts.listen.host)) {
+    log_warning("replica", concat(parts.options.listen_flag, ' ', parts.options.listen,
+                                  " lets everybody in who can reach it: --api-keys FILE or "
+                                  "--tls-client-ca FILE keeps others out"));
+  }
   auto metrics_address = serve_metrics(parts.metrics, parts.options.metrics_listen);
   if (!metrics_address) return tl::unexpected(std::move(metrics_address.error()));
   parts.metrics_address = std::move(*metrics_address);

@@ -25,12 +25,13 @@
 namespace sluice {
 namespace {
 
-// Answers a call that needs nobody's help.
+// Answers a call that needs nobody's help; `admitted`: whether its caller may.
 template <typename Request, typename Fill>
 grpc::ServerUnaryReactor* answer(const ReplicaContext& replica, grpc::CallbackServerContext& call,
-                                 Method method, const grpc::ByteBuffer& bytes, const Fill& fill) {
+                                 Method method, Result<void> admitted,
+                                 const grpc::ByteBuffer& bytes, const Fill& fill) {
   Request request;
-  auto taken = authenticate(call, replica.keys);
+  Result<void> taken = std::move(admitted);
   if (taken) taken = parse_message(bytes, replica.limits, request);
   if (taken) fill(request);
   replica.metrics.count_call(method, taken ? std::nullopt : std::optional(taken.error().code));
@@ -44,7 +45,8 @@ grpc::ServerUnaryReactor* serve_describe(const ReplicaContext& replica,
                                          grpc::CallbackServerContext& call,
                                          const grpc::ByteBuffer& bytes,
                                          inference::DescribeResponse& response) {
-  return answer<inference::DescribeRequest>(replica, call, Method::kDescribe, bytes,
+  return answer<inference::DescribeRequest>(replica, call, Method::kDescribe,
+                                            authenticate(call, replica.keys), bytes,
                                             [&](const auto&) { describe(replica, response); });
 }
 
@@ -52,7 +54,8 @@ grpc::ServerUnaryReactor* serve_drain(const ReplicaContext& replica,
                                       grpc::CallbackServerContext& call,
                                       const grpc::ByteBuffer& bytes,
                                       inference::DrainResponse& response) {
-  return answer<inference::DrainRequest>(replica, call, Method::kDrain, bytes,
+  return answer<inference::DrainRequest>(replica, call, Method::kDrain,
+                                         authenticate_operator(call, replica.keys), bytes,
                                          [&](const inference::DrainRequest& request) {
                                            std::optional<std::chrono::milliseconds> grace;
                                            if (request.has_grace_ms())

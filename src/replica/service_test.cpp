@@ -89,7 +89,7 @@ std::unique_ptr<KeyRing> key_ring(const std::string& key) {
   constexpr const char* kDigits = "0123456789abcdef";
   file << "tester ";
   for (const std::uint8_t byte : sha256(key)) file << kDigits[byte >> 4] << kDigits[byte & 15];
-  file << "\n";
+  file << " trusted\n";
   file.close();
   auto keys = KeyRing::load(path);
   EXPECT_TRUE(keys) << keys.error().message;
@@ -117,12 +117,15 @@ TEST(Services, EveryMethodWantsAKeyAndMissingAndWrongReadTheSame) {
   }
 }
 
-TEST(Services, WithoutKeysEveryMethodIsOpen) {
+// A call within the process comes from no address.
+TEST(Services, WithoutKeysEveryMethodIsOpenButDrainToStrangers) {
   TestReplica replica;
   replica.run_engine();
   for (const auto& [name, invoke] : every_method()) {
     grpc::ClientContext context;
-    EXPECT_TRUE(invoke(replica, context).ok()) << name;
+    const auto expected =
+        name == "Drain" ? grpc::StatusCode::PERMISSION_DENIED : grpc::StatusCode::OK;
+    EXPECT_EQ(invoke(replica, context).error_code(), expected) << name;
   }
 }
 
@@ -321,8 +324,10 @@ TEST(Services, WhatIsNoMessageIsRefusedOnceTheCallerIsKnown) {
 }
 
 TEST(Services, DrainPassesTheGraceOn) {
-  TestReplica replica;
+  const std::string key = make_key();
+  TestReplica replica("", {}, key_ring(key));
   grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + key);
   inference::DrainRequest request;
   request.set_grace_ms(1234);
   inference::DrainResponse response;

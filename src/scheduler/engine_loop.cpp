@@ -287,6 +287,7 @@ void EngineLoop::publish_load() {
   metrics_.parked.set(load.parked);
   metrics_.slots_used.set(load.running + load.parked);
   metrics_.kv_used_tokens.set(static_cast<double>(load.kv_used_tokens));
+  metrics_.kv_capacity_tokens.set(static_cast<double>(load.kv_capacity_tokens));
   metrics_.prefix_cache_tokens.set(static_cast<double>(table_.kept_tokens()));
 }
 

@@ -21,6 +21,7 @@ LoopMetrics::LoopMetrics(Metrics& m, const Limits& limits)
       slots_used(m.gauge("sluice_slots_used", "Slots of the KV cache in use, running and parked")),
       kv_used_tokens(m.gauge("sluice_kv_used_tokens",
                              "Tokens of running and parked sequences in the KV cache")),
+      kv_capacity_tokens(m.gauge("sluice_kv_capacity_tokens", "Tokens that the KV cache holds")),
       prefix_cache_tokens(m.gauge("sluice_prefix_cache_tokens",
                                   "Tokens of ended sequences kept in the KV cache for others")),
       prompt_tokens(m.counter("sluice_prompt_tokens_total",

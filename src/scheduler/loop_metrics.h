@@ -10,7 +10,7 @@ namespace sluice {
 struct LoopMetrics {
   LoopMetrics(Metrics& metrics, const Limits& limits);
 
-  Gauge running, parked, slots_used, kv_used_tokens, prefix_cache_tokens;
+  Gauge running, parked, slots_used, kv_used_tokens, kv_capacity_tokens, prefix_cache_tokens;
   Counter prompt_tokens, cached_prompt_tokens, generated_tokens, steps, decode_rows, prefill_rows;
   Counter finished, cancelled, expired, not_read, failed;  // requests, by how they ended
   Counter parkings, put_back, aborted_steps, failed_steps, recomputed_tokens;

@@ -1,6 +1,8 @@
 """TLS, mutual TLS, certificates that change while it serves, API keys."""
 
+import contextlib
 import pathlib
+import socket
 import subprocess
 from collections.abc import Callable
 
@@ -111,6 +113,39 @@ def test_a_call_without_a_known_key_is_refused(keyed):
     assert error_of(lambda: server.replica_stub().Drain(pb.DrainRequest())).code() == UNAUTHENTICATED
     health = health_pb2_grpc.HealthStub(server.channel()).Check(health_pb2.HealthCheckRequest())
     assert health.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_only_a_trusted_key_may_drain(keyed):
+    server, key, file = keyed
+    replica = server.replica_stub()
+    refused = error_of(lambda: replica.Drain(pb.DrainRequest(), **bearer(key)))
+    assert refused.code() == grpc.StatusCode.PERMISSION_DENIED and "--trusted" in refused.details()
+    assert answers(server.stub(), **bearer(key)), "nothing drains"
+    operator = key_command("add", "--api-keys", str(file), "operator", "--trusted")
+    until(lambda: may_drain(replica, operator), "the trusted key", 30)
+    assert server.process.wait(15) == 0
+
+
+def may_drain(replica, key: str) -> bool:
+    with contextlib.suppress(grpc.RpcError):
+        replica.Drain(pb.DrainRequest(), **bearer(key))
+        return True
+    return False
+
+
+def test_without_keys_nobody_drains_from_another_machine(scripted):
+    server = scripted("--listen", "0.0.0.0:0")
+    assert "lets everybody in" in server.log() and "--api-keys" in server.log()
+    port = server.address.rsplit(":", 1)[1]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        route.connect(("192.0.2.1", 9))  # sends nothing; says by which address this machine goes out
+        outside = route.getsockname()[0]
+    with grpc.insecure_channel(f"{outside}:{port}") as channel:
+        refused = error_of(lambda: inference_pb2_grpc.ReplicaStub(channel).Drain(pb.DrainRequest()))
+    assert refused.code() == grpc.StatusCode.PERMISSION_DENIED and "--api-keys" in refused.details()
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        inference_pb2_grpc.ReplicaStub(channel).Drain(pb.DrainRequest())
+    assert server.process.wait(15) == 0
 
 
 def test_keys_come_and_go_without_a_restart(keyed):
