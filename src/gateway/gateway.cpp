@@ -72,7 +72,9 @@ class KeyWatch {
 class Gateway::Parts {
  public:
   Parts(GatewayOptions given, std::unique_ptr<KeyRing> given_keys)
-      : options(std::move(given)), keys(std::move(given_keys)), cors(options.cors_origins, keys->required()) {
+      : options(std::move(given)),
+        keys(std::move(given_keys)),
+        cors(options.cors_origins, keys->required()) {
     if (keys->required()) key_watch.emplace(*keys, clock);
   }
   ~Parts() {

@@ -136,14 +136,16 @@ void GrpcListener::accept_some(int socket) noexcept {
 
 void GrpcListener::take(int socket, int connection) {
   if (connection >= first_spare_descriptor()) {
-    ::close(connection);
     refused_descriptors_.add();
-    return tell_shortage("the process has few file descriptors left");
+    tell_shortage("the process has few file descriptors left");
+    ::close(connection);
+    return;
   }
   open_.erase(connection);  // its last holder is gone
   if (is_full()) {
+    refused_limit_.add();
     ::close(connection);
-    return refused_limit_.add();
+    return;
   }
   open_.emplace(connection, inode(connection));
   accepted_.add();
