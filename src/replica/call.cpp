@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "access/keys.h"
 #include "access/request_id.h"
@@ -25,6 +27,17 @@ std::optional<std::string_view> metadata(const grpc::CallbackServerContext& call
   return std::string_view(found->second.data(), found->second.size());
 }
 
+// Whose key the caller has shown; never null.
+Result<std::shared_ptr<const ApiKey>> key_of(const grpc::CallbackServerContext& call,
+                                             const KeyRing& keys) {
+  const auto authorization = metadata(call, "authorization");
+  if (authorization) {
+    if (auto key = keys.find(bearer_in(*authorization))) return key;
+  }
+  return fail(Code::kUnauthenticated,
+              "no valid key: the metadata `authorization: Bearer KEY` must hold one");
+}
+
 // `peer` as gRPC has it: "ipv4:127.0.0.1:5", "ipv6:%5B::1%5D:5".
 bool is_of_this_machine(std::string_view peer) {
   if (peer.starts_with("ipv6:%5B::1%5D:")) return true;
@@ -38,17 +51,15 @@ bool is_of_this_machine(std::string_view peer) {
 
 Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing& keys) {
   if (!keys.required()) return {};
-  const auto authorization = metadata(call, "authorization");
-  if (authorization && keys.accepts(bearer_in(*authorization))) return {};
-  return fail(Code::kUnauthenticated,
-              "no valid key: the metadata `authorization: Bearer KEY` must hold one");
+  if (auto key = key_of(call, keys); !key) return tl::unexpected(std::move(key.error()));
+  return {};
 }
 
 Result<void> authenticate_operator(const grpc::CallbackServerContext& call, const KeyRing& keys) {
-  if (auto known = authenticate(call, keys); !known) return known;
   if (keys.required()) {
-    const auto key = keys.find(bearer_in(*metadata(call, "authorization")));
-    if (key && key->limits.trusted) return {};
+    const auto key = key_of(call, keys);
+    if (!key) return tl::unexpected(key.error());
+    if ((*key)->limits.trusted) return {};
     return fail(Code::kPermissionDenied,
                 "only a trusted key may do that (sluice key add --trusted)");
   }

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <limits>
 
 #include "base/concat.h"
 #include "base/listen_address.h"

@@ -25,13 +25,12 @@
 namespace sluice {
 namespace {
 
-// Answers a call that needs nobody's help; `admitted`: whether its caller may.
+// Answers a call that needs nobody's help; `taken`: whether its caller may.
 template <typename Request, typename Fill>
 grpc::ServerUnaryReactor* answer(const ReplicaContext& replica, grpc::CallbackServerContext& call,
-                                 Method method, Result<void> admitted,
-                                 const grpc::ByteBuffer& bytes, const Fill& fill) {
+                                 Method method, Result<void> taken, const grpc::ByteBuffer& bytes,
+                                 const Fill& fill) {
   Request request;
-  Result<void> taken = std::move(admitted);
   if (taken) taken = parse_message(bytes, replica.limits, request);
   if (taken) fill(request);
   replica.metrics.count_call(method, taken ? std::nullopt : std::optional(taken.error().code));
