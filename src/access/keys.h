@@ -3,7 +3,7 @@
 // File: one `name sha256hex [limits]` a line (key_limits.h); blank lines and lines that begin with
 // # are skipped. A file that can't be read or parsed any more leaves the keys as they were and is
 // logged. Bounded by kMaxKeys, for each bearer is compared with all of them, in constant time.
-// Thread: find, accepts and required any; refresh one at a time.
+// Thread: find and required any; refresh one at a time.
 #pragma once
 
 #include <array>
@@ -66,9 +66,6 @@ class KeyRing {
   // caller without a name and without limits.
   [[nodiscard]] std::shared_ptr<const ApiKey> find(std::string_view bearer) const noexcept
       EXCLUDES(mutex_);
-  [[nodiscard]] bool accepts(std::string_view bearer) const noexcept {
-    return find(bearer) != nullptr;
-  }
 
   // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and
   // never shown. Its caller is named "(self)" and trusted.

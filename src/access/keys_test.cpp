@@ -14,6 +14,8 @@
 namespace sluice {
 namespace {
 
+bool accepts(const KeyRing& ring, std::string_view bearer) { return ring.find(bearer) != nullptr; }
+
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,9 +28,9 @@ TEST(Keys, AreKnownByTheirSha256) {
   const auto ring = KeyRing::load(folder.write("keys", std::string("alice ") + kHashOfAbc + "\n"));
   ASSERT_TRUE(ring) << ring.error().message;
   EXPECT_TRUE((*ring)->required());
-  EXPECT_TRUE((*ring)->accepts("abc"));
+  EXPECT_TRUE(accepts(**ring, "abc"));
   for (const char* wrong : {"", "ab", "abcd", "ABC", kHashOfAbc})
-    EXPECT_FALSE((*ring)->accepts(wrong)) << wrong;
+    EXPECT_FALSE(accepts(**ring, wrong)) << wrong;
 }
 
 TEST(Keys, FindTellsWhoseItIsAndWhatThatCallerMay) {
@@ -74,7 +76,7 @@ TEST(Keys, TheBearerFollowsItsSchemeInAnyCase) {
 TEST(Keys, NobodyNeedsOneWithoutAFile) {
   const KeyRing ring;
   EXPECT_FALSE(ring.required());
-  EXPECT_TRUE(ring.accepts(""));
+  EXPECT_TRUE(accepts(ring, ""));
   EXPECT_EQ(ring.find("")->name, "");
   EXPECT_FALSE(ring.find("")->limits.trusted);
 }
@@ -83,8 +85,8 @@ TEST(Keys, AnEmptyFileLetsNobodyInButTheProcessItself) {
   const TestFolder folder;
   const auto ring = KeyRing::load(folder.write("keys", "# nobody yet\n\n"));
   ASSERT_TRUE(ring) << ring.error().message;
-  EXPECT_FALSE((*ring)->accepts(""));
-  EXPECT_TRUE((*ring)->accepts((*ring)->own_key()));
+  EXPECT_FALSE(accepts(**ring, ""));
+  EXPECT_TRUE(accepts(**ring, (*ring)->own_key()));
 }
 
 TEST(Keys, AFileIsReadAgainWhenItChanged) {
@@ -98,15 +100,15 @@ TEST(Keys, AFileIsReadAgainWhenItChanged) {
 
   const auto bob = add_key(file, "bob");
   ASSERT_TRUE(bob);
-  EXPECT_FALSE((*ring)->accepts(*bob));
+  EXPECT_FALSE(accepts(**ring, *bob));
   EXPECT_TRUE((*ring)->refresh());
-  EXPECT_TRUE((*ring)->accepts(*bob));
-  EXPECT_TRUE((*ring)->accepts(*alice));
+  EXPECT_TRUE(accepts(**ring, *bob));
+  EXPECT_TRUE(accepts(**ring, *alice));
 
   ASSERT_TRUE(revoke_key(file, "alice"));
   EXPECT_TRUE((*ring)->refresh());
-  EXPECT_FALSE((*ring)->accepts(*alice));
-  EXPECT_TRUE((*ring)->accepts(*bob));
+  EXPECT_FALSE(accepts(**ring, *alice));
+  EXPECT_TRUE(accepts(**ring, *bob));
 }
 
 TEST(Keys, ABrokenOrMissingFileLeavesThemAsTheyWere) {
@@ -117,10 +119,10 @@ TEST(Keys, ABrokenOrMissingFileLeavesThemAsTheyWere) {
   ASSERT_TRUE(alice && ring);
   folder.write("keys", "nonsense\n");
   EXPECT_FALSE((*ring)->refresh());
-  EXPECT_TRUE((*ring)->accepts(*alice));
+  EXPECT_TRUE(accepts(**ring, *alice));
   std::filesystem::remove(file);
   EXPECT_FALSE((*ring)->refresh());
-  EXPECT_TRUE((*ring)->accepts(*alice));
+  EXPECT_TRUE(accepts(**ring, *alice));
 }
 
 TEST(Keys, AFaultNamesTheFileItsLineAndTheFlagButNotItsText) {
