@@ -21,8 +21,8 @@ def sluice(build, *flags):
                     "--metrics-listen", "127.0.0.1:0", "--log-level", "error", *flags])
 
 
-def bare(build, port):
-    return serving([f"{build}/bench/bare_server", str(port)])
+def bare(build, port, *step_ms):
+    return serving([f"{build}/bench/bare_server", str(port), *step_ms])
 
 
 def ghz(address):
@@ -75,9 +75,13 @@ def main(build):
         rows.append(("burst, ghz -c 100 -n 10000, 50 tokens", "bare server", burst_us_per_token(server.pid, f"127.0.0.1:{port}"), "µs CPU/token"))
     with sluice(build) as (server, line):
         rows.append(("", "sluice, Generate", burst_us_per_token(server.pid, address_in(line, "grpc")), "µs CPU/token"))
+    port = free_port()
+    with bare(build, port, "20") as (server, _):
+        rows.append(("paced, 400 requests at 20 ms", "bare server, a call for each request",
+                     paced_us_per_token(build, server.pid, f"127.0.0.1:{port}", "generate"), "µs CPU/token"))
     for name in ("generate", "attach"):
         with sluice(build, "--step-ms", "20") as (server, line):
-            rows.append(("paced, 400 requests at 20 ms" if name == "generate" else "", f"sluice, {name.title()}",
+            rows.append(("", f"sluice, {name.title()}",
                          paced_us_per_token(build, server.pid, address_in(line, "grpc"), name), "µs CPU/token"))
     port = free_port()
     with bare(build, port) as (server, _):

@@ -12,11 +12,11 @@ if(NOT SLUICE_CORE_ONLY)
   find_package(Protobuf REQUIRED)
   find_package(gRPC REQUIRED)
   find_path(CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
-  # Headers only: Asio, Beast, and JSON and URL compiled once in gateway/boost.cpp, so that any Boost from 1.81 will do.
+  # Headers only: Asio, Beast, and JSON compiled once in gateway/boost_json.cpp, so that any Boost from 1.81 will do.
   find_package(Boost 1.81 REQUIRED)
   add_library(sluice_boost INTERFACE)
   target_link_libraries(sluice_boost INTERFACE Boost::headers Threads::Threads)
-  target_compile_definitions(sluice_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_JSON_NO_LIB BOOST_URL_NO_LIB
+  target_compile_definitions(sluice_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_JSON_NO_LIB
     # clang 14 has coroutines, and Asio doesn't believe it
     $<$<CXX_COMPILER_ID:Clang>:BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE>)
 endif()

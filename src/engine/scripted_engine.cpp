@@ -87,9 +87,10 @@ void ScriptedEngine::step(const Batch& batch, const AbortCheck& abort, StepResul
     result.status = StepStatus::kAborted;
     return;
   }
+  const TimePoint now = clock_.now();
   for (const Work& work : batch.work) {
     set_used(work.slot, static_cast<std::uint64_t>(work.first_position) + work.tokens.size());
-    if (work.sample && !play(static_cast<Player&>(*work.sampler), work, abort, result)) return;
+    if (work.sample && !play(static_cast<Player&>(*work.sampler), now, work, abort, result)) return;
   }
   const bool idle =
       !result.sampled.empty() &&
@@ -100,17 +101,17 @@ void ScriptedEngine::step(const Batch& batch, const AbortCheck& abort, StepResul
 }
 
 // False: the whole pass ends as result.status says.
-bool ScriptedEngine::play(Player& player, const Work& work, const AbortCheck& abort,
+bool ScriptedEngine::play(Player& player, TimePoint now, const Work& work, const AbortCheck& abort,
                           StepResult& result) {
   const auto& steps = options_.script.steps;
   Sampled& sampled = result.sampled.emplace_back();
   if (options_.script.prefill.count() > 0 && !player.ready)
-    player.ready = clock_.now() + options_.script.prefill;
+    player.ready = now + options_.script.prefill;
   if (player.next < steps.size() && steps[player.next].kind == ScriptStep::Kind::kLoop) {
     player.next = 0;
-    player.ready = clock_.now() + steps.front().delay;
+    player.ready = now + steps.front().delay;
   }
-  if (player.ready && clock_.now() < *player.ready) {
+  if (player.ready && now < *player.ready) {
     sampled.kind = Sampled::Kind::kPending;
     return true;
   }
@@ -153,7 +154,7 @@ bool ScriptedEngine::play(Player& player, const Work& work, const AbortCheck& ab
         return true;
     }
     if (player.next < steps.size() && steps[player.next].delay.count() > 0) {
-      player.ready = clock_.now() + steps[player.next].delay;
+      player.ready = now + steps[player.next].delay;
     }
   }
   if (player.top_logprobs) {

@@ -54,7 +54,8 @@ class ScriptedEngine final : public Engine {
 
   bool keep_pace(const AbortCheck& abort);
   bool wait_until(TimePoint when, const AbortCheck& abort);
-  bool play(Player& player, const Work& work, const AbortCheck& abort, StepResult& result);
+  bool play(Player& player, TimePoint now, const Work& work, const AbortCheck& abort,
+            StepResult& result);
   void set_used(Slot slot, std::uint64_t tokens);
 
   const ScriptedOptions options_;

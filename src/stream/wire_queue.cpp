@@ -3,16 +3,17 @@
 namespace sluice {
 
 bool WireQueue::mark(WireId id) noexcept {
-  {
-    MutexLock lock(mutex_);
-    marked_.push_back(id);
-  }
-  return !in_delivery_.exchange(true, std::memory_order_acq_rel);
+  MutexLock lock(mutex_);
+  marked_.push_back(id);
+  return !std::exchange(in_delivery_, true);
 }
 
 void WireQueue::wake() noexcept {
-  // Cleared first: a mark that comes while the wire is being woken must bring another wake.
-  in_delivery_.store(false, std::memory_order_release);
+  {
+    // Before the wake: a mark that comes while the wire is being woken must bring another.
+    MutexLock lock(mutex_);
+    in_delivery_ = false;
+  }
   wake_();
 }
 

@@ -5,7 +5,6 @@
 // taken (its TokenStream sees to that). Thread: mark engine; wake delivery; take any one at a time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -28,7 +27,7 @@ class WireQueue {
   // True if this wire must now be given to Delivery: it was not, since its last wake.
   [[nodiscard]] bool mark(WireId id) noexcept EXCLUDES(mutex_);
 
-  void wake() noexcept;
+  void wake() noexcept EXCLUDES(mutex_);
 
   // The streams marked since the last take, in the order of their marking. Swaps into `out`,
   // cleared first.
@@ -36,8 +35,8 @@ class WireQueue {
 
  private:
   const std::function<void()> wake_;
-  std::atomic<bool> in_delivery_ = false;
   Mutex mutex_;
+  bool in_delivery_ GUARDED_BY(mutex_) = false;
   std::vector<WireId> marked_ GUARDED_BY(mutex_);
 };
 

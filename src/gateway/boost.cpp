@@ -1,3 +1,0 @@
-// Boost.JSON and Boost.URL, compiled here once.
-#include <boost/json/src.hpp>
-#include <boost/url/src.hpp>
