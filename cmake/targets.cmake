@@ -6,6 +6,8 @@ add_library(sluice_options INTERFACE)
 target_include_directories(sluice_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(sluice_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  # False ones about optionals since g++ 13 (GCC bug 80635).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_options INTERFACE -fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=all
