@@ -113,8 +113,19 @@ need_sources() {
 # Clones in different folders find each other's objects.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
 
-# build PRESET TARGET…: configures where that is due, then builds. Ninja's own progress is shown where there is work to do.
+# build PRESET TARGET…: configures where that is due, then builds. Ninja's own progress is shown where there is work to do. One at a
+# time in a checkout: two would write the same files.
 build() {
+  {
+    flock --nonblock 8 || {
+      say "another build is under way in this folder; waiting for its end"
+      flock 8
+    }
+    build_alone "$@"
+  } 8>>build/.lock
+}
+
+build_alone() {
   local preset=$1 tree=build/$1
   shift
   if [[ ! -f $tree/build.ninja || CMakePresets.json -nt $tree/build.ninja ]] ||

@@ -56,9 +56,14 @@ Completion::Completion(const Environment& environment, Exchange& exchange, OpenA
       exchange_(exchange),
       request_(std::move(request)),
       times_(times),
-      alarm_(exchange.io, wake_up_) {}
+      alarm_(exchange.io, wake_up_) {
+  exchange_.responder.when_expired([this] { alarm_.set(environment_.clock.now()); });
+}
 
-Completion::~Completion() { note_outcome(); }
+Completion::~Completion() {
+  exchange_.responder.when_expired(nullptr);
+  note_outcome();
+}
 
 Task<void> Completion::run() {
   const ApiKey& caller = *exchange_.caller;
@@ -96,7 +101,8 @@ Task<void> Completion::answer() {
 }
 
 bool Completion::may_retry(const Error& error) const noexcept {
-  if (shown_ || environment_.clock.now() >= times_.deadline) return false;
+  if (shown_ || exchange_.responder.expired()) return false;
+  if (environment_.clock.now() >= times_.deadline) return false;
   switch (error.code) {
     case Code::kUnavailable:
     case Code::kResourceExhausted:
@@ -134,6 +140,7 @@ Task<std::optional<Error>> Completion::attempt(const ReplicaPool::Choice& choice
       co_await finish();
       co_return std::nullopt;
     }
+    if (exchange_.responder.expired()) co_return Error{Code::kUnavailable, kGraceOver};
     if (!out_.empty() && !co_await send()) co_return std::nullopt;
     if (something) continue;
     const TimePoint now = environment_.clock.now();
@@ -232,7 +239,14 @@ Task<void> Completion::finish() {
 
 Task<void> Completion::fail(const Error& error) {
   ApiError shown = to_api_error(error);
-  shown.work_spent = shown.work_spent || first_token_at_.has_value();
+  const bool in_the_middle = first_token_at_.has_value();
+  if (exchange_.responder.expired()) {
+    shown.code = kDrainingCode;
+  } else {
+    const bool lost = in_the_middle && error.code == Code::kUnavailable;
+    if (lost && shown.code.empty()) shown.code = "replica_lost";
+    shown.work_spent = shown.work_spent || in_the_middle;
+  }
   if (!exchange_.responder.committed()) co_return co_await exchange_.answer_error(shown);
   exchange_.record.failure = shown.error.code;
   exchange_.record.status = 200;
@@ -271,7 +285,7 @@ void Completion::note_first_token() {
 }
 
 void Completion::note_outcome() {
-  if (gone_) exchange_.record.status = to_http(Code::kCancelled);
+  if (gone_ && !exchange_.responder.expired()) exchange_.record.status = to_http(Code::kCancelled);
   if (!encoder_) return;
   const Usage& usage = encoder_->usage();
   exchange_.record.prompt_tokens = usage.prompt_tokens;

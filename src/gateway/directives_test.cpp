@@ -72,7 +72,7 @@ TEST(Directives, UnknownKeysOfProviderAreNamedInWarningsThatFitAHeader) {
 }
 
 TEST(Directives, UnknownFieldsAreCountedUnlessAllAreRequired) {
-  const auto parsed = chat(chat_with(R"("mystery":1,"verbosity":"low","store":true)"));
+  const auto parsed = chat(chat_with(R"("mystery":1,"moderation":{},"store":true)"));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->unknown_fields, 2U);
   EXPECT_EQ(refusal(chat(chat_with(R"("mystery":1,"provider":{"require_parameters":true})"))),

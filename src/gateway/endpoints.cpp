@@ -17,6 +17,28 @@ bool allowed(const Exchange& exchange, const Routing& routing) {
   });
 }
 
+bool is_called(const ModelEntry& model, std::string_view name) {
+  return model.name == name ||
+         std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end();
+}
+
+// Whether a model is known by one of these names whose vectors have another size.
+bool is_other_size(const std::vector<ModelEntry>& models, const std::vector<std::string>& names,
+                   std::uint32_t size) {
+  return std::any_of(models.begin(), models.end(), [&](const ModelEntry& model) {
+    return model.embedding_size != 0 && model.embedding_size != size &&
+           std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return is_called(model, name); });
+  });
+}
+
+// Not a coroutine (see Exchange::answer).
+Task<void> refuse_dimensions(Exchange& exchange) {
+  return exchange.refuse(Code::kInvalidArgument,
+                         "dimensions: this model's vectors have one size only", "dimensions",
+                         "unsupported_parameter");
+}
+
 // A replica has "inputs" where a client has "input".
 ApiError about_the_input(Error error) {
   constexpr std::string_view kTheirs = "inputs[";
@@ -59,6 +81,10 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
   if (!asked) co_return co_await exchange.answer_error(asked.error());
   exchange.record.unknown_fields = asked->unknown_fields;
   if (!allowed(exchange, asked->routing)) co_return co_await exchange.refuse_model();
+  if (asked->dimensions != 0 &&
+      is_other_size(pool_.models(), asked->routing.models, asked->dimensions)) {
+    co_return co_await refuse_dimensions(exchange);
+  }
   std::size_t bytes = 0;
   for (const std::string& input : asked->inputs) bytes += input.size();
   auto reserved = exchange.reserve(rates_, tokens_in(bytes));
@@ -71,11 +97,8 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
   if (!answer) co_return co_await exchange.answer_error(about_the_input(answer.error()));
   reserved->settle(answer->prompt_tokens);
   const std::size_t size = answer->embeddings.empty() ? 0 : answer->embeddings.front().size();
-  if (asked->dimensions != 0 && asked->dimensions != size) {
-    co_return co_await exchange.refuse(Code::kInvalidArgument,
-                                       "dimensions: this model's vectors have one size only",
-                                       "dimensions", "unsupported_parameter");
-  }
+  if (asked->dimensions != 0 && asked->dimensions != size)  // of a replica that never said
+    co_return co_await refuse_dimensions(exchange);
   exchange.record.prompt_tokens = answer->prompt_tokens;
   co_await exchange.answer_json(embeddings_json(*answer, asked->base64));
 }
@@ -83,6 +106,7 @@ Task<void> Endpoints::embeddings(Exchange& exchange, RequestTimes times) {
 Task<void> Endpoints::tokenize(Exchange& exchange, RequestTimes times) {
   auto asked = parse_tokenize(exchange.request, limits_, exchange.trusted);
   if (!asked) co_return co_await exchange.answer_error(asked.error());
+  exchange.record.unknown_fields = asked->unknown_fields;
   if (!allowed(exchange, asked->routing)) co_return co_await exchange.refuse_model();
   auto reserved = exchange.reserve(rates_, 0);
   if (!reserved) co_return co_await exchange.answer_error(reserved.error());
@@ -107,9 +131,7 @@ Task<void> Endpoints::models(Exchange& exchange) {
 
 Task<void> Endpoints::model(Exchange& exchange, std::string_view name) {
   for (const ModelEntry& model : pool_.models()) {
-    const bool named = model.name == name || std::find(model.aliases.begin(), model.aliases.end(),
-                                                       name) != model.aliases.end();
-    if (named && allows_model(exchange.caller->limits, model.name))
+    if (is_called(model, name) && allows_model(exchange.caller->limits, model.name))
       co_return co_await exchange.answer_json(model_json(model));
   }
   co_await exchange.refuse(Code::kNotFound, "no replica serves that model", "model",

@@ -11,8 +11,10 @@
 #include "access/keys.h"
 #include "base/clock.h"
 #include "base/concat.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/process.h"
 #include "gateway/access_log.h"
 #include "gateway/cors.h"
 #include "gateway/endpoints.h"
@@ -27,14 +29,14 @@
 namespace sluice {
 namespace {
 
-constexpr std::chrono::seconds kKeyInterval{1};
+constexpr std::chrono::seconds kUpkeepInterval{1};
 
-// Takes up changes of the key file.
-class KeyWatch {
+// Takes up changes of the key file, and brings the figures of the process up to date.
+class Upkeep {
  public:
-  KeyWatch(KeyRing& keys, Clock& clock)
-      : keys_(keys), clock_(clock), thread_([this]() noexcept { run(); }) {}
-  ~KeyWatch() {
+  Upkeep(KeyRing& keys, ProcessMetrics& process, Clock& clock)
+      : keys_(keys), process_(process), clock_(clock), thread_([this]() noexcept { run(); }) {}
+  ~Upkeep() {
     {
       const MutexLock lock(mutex_);
       stopping_ = true;
@@ -42,23 +44,25 @@ class KeyWatch {
     changed_.notify_all();
     thread_.join();
   }
-  KeyWatch(const KeyWatch&) = delete;
-  KeyWatch& operator=(const KeyWatch&) = delete;
+  Upkeep(const Upkeep&) = delete;
+  Upkeep& operator=(const Upkeep&) = delete;
 
  private:
   void run() noexcept {
-    for (;;) {
-      const TimePoint next = clock_.now() + kKeyInterval;
+    for (bool odd = true;; odd = !odd) {
+      const TimePoint next = clock_.now() + kUpkeepInterval;
       {
         const MutexLock lock(mutex_);
         while (!stopping_ && clock_.now() < next) clock_.wait_until(changed_, mutex_, next);
         if (stopping_) return;
       }
       keys_.refresh();
+      if (odd) process_.refresh();  // counting open descriptors takes as long as there are many
     }
   }
 
   KeyRing& keys_;
+  ProcessMetrics& process_;
   Clock& clock_;
   Mutex mutex_;
   CondVar changed_;
@@ -74,9 +78,7 @@ class Gateway::Parts {
   Parts(GatewayOptions given, std::unique_ptr<KeyRing> given_keys)
       : options(std::move(given)),
         keys(std::move(given_keys)),
-        cors(options.cors_origins, keys->required()) {
-    if (keys->required()) key_watch.emplace(*keys, clock);
-  }
+        cors(options.cors_origins, keys->required()) {}
   ~Parts() {
     server.reset();
     drop_links();
@@ -94,6 +96,7 @@ class Gateway::Parts {
 
   SystemClock clock;
   Metrics metrics;
+  ProcessMetrics process{metrics, {{"version", SLUICE_VERSION}}};
   GatewayMetrics gateway_metrics{metrics, options.limits};
   RateLimits rates{clock};
   std::optional<AccessLog> access_log;
@@ -103,7 +106,7 @@ class Gateway::Parts {
   std::optional<Endpoints> endpoints;
   std::optional<Router> router;
   std::unique_ptr<HttpServer> server;
-  std::optional<KeyWatch> key_watch;  // where there is a file
+  Upkeep upkeep{*keys, process, clock};
 };
 
 Result<void> Gateway::Parts::connect(Local local) {
@@ -199,11 +202,14 @@ bool Gateway::wait_ready(std::chrono::milliseconds most) noexcept {
 }
 
 void Gateway::begin_drain() noexcept {
-  parts_->router->drain();
+  if (!parts_->router->drain()) return;
   parts_->server->drain();
+  log_info("gateway",
+           concat("draining: new requests get 503, running answers may go on for ",
+                  parts_->options.limits.http_drain_grace.count(), " ms (--http-drain-grace-ms)"));
 }
 
-void Gateway::cut() noexcept { parts_->server->cut(); }
+void Gateway::end_grace() noexcept { parts_->server->end_grace(); }
 bool Gateway::wait_drained() noexcept { return parts_->server->wait_drained(); }
 
 }  // namespace sluice

@@ -39,11 +39,11 @@ class Gateway {
   // first.
   bool wait_ready(std::chrono::milliseconds most) noexcept;
 
-  // New connections are refused, running answers go on for --http-drain-grace-ms.
+  // New requests get 503, running answers go on for --http-drain-grace-ms.
   void begin_drain() noexcept;
-  // Ends the grace.
-  void cut() noexcept;
-  // Until a drain is over. False: something had to be cut.
+  // The grace is over now.
+  void end_grace() noexcept;
+  // Until a drain is over. False: the grace did not last for all answers.
   bool wait_drained() noexcept;
 
  private:

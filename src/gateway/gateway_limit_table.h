@@ -26,6 +26,8 @@ void visit_gateway_limits(LimitsType& limits, Visitor&& visit) {
         "A write of which the client takes nothing");
   visit("http-drain-grace-ms", limits.http_drain_grace, "ms",
         "How long running answers may go on in a drain");
+  visit("http-drain-notice-ms", limits.http_drain_notice, "ms",
+        "How long a drain answers 503, within its grace, even if nothing runs");
 
   visit("max-json-depth", limits.max_json_depth, "levels", "Nesting of a request's JSON");
   visit("max-json-values", limits.max_json_values, "values", "Values in a request's JSON");

@@ -20,6 +20,7 @@ struct GatewayLimits {
   std::chrono::milliseconds idle_timeout{120'000};  // between requests
   std::chrono::milliseconds write_timeout{60'000};  // one write that the client does not take
   std::chrono::milliseconds http_drain_grace{30'000};
+  std::chrono::milliseconds http_drain_notice{0};  // a drain is to be seen for as long, at least
 
   // Requests.
   std::uint32_t max_json_depth = 64;

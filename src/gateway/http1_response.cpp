@@ -53,10 +53,11 @@ void append_http1_head(std::string& out, const ResponseHead& head, const Http1Fr
   out += "\r\n";
 }
 
-std::string http_error_body(int status, std::string_view message) {
+std::string http_error_body(int status, std::string_view message, std::string_view code) {
   return concat(R"({"error":{"message":")", message, R"(","type":")",
                 status >= 500 ? "server_error" : "invalid_request_error",
-                R"(","param":null,"code":null}})");
+                R"(","param":null,"code":)",
+                code.empty() ? std::string("null") : concat('"', code, '"'), "}}");
 }
 
 }  // namespace sluice

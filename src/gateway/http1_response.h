@@ -25,8 +25,9 @@ struct Http1Framing {
 void append_http1_head(std::string& out, const ResponseHead& head, const Http1Framing& framing,
                        std::string_view date);
 
-// What the session itself answers, in the shape of OpenAI's errors. `message` holds no character
-// that JSON would escape.
-[[nodiscard]] std::string http_error_body(int status, std::string_view message);
+// What the session itself answers, in the shape of OpenAI's errors. Neither text holds a character
+// that JSON would escape; `code` "": null.
+[[nodiscard]] std::string http_error_body(int status, std::string_view message,
+                                          std::string_view code = {});
 
 }  // namespace sluice

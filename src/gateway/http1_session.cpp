@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
@@ -64,6 +63,12 @@ void Http1Session::drain() noexcept {
   draining_ = true;
   if (answering_ != nullptr) answering_->close_after();
   if (idle_) socket_.close();
+}
+
+void Http1Session::expire() noexcept {
+  drain();
+  if (answering_ == nullptr || answering_->expired()) return;
+  if (!answering_->expire() && cancel_ != nullptr) cancel_->emit(asio::cancellation_type::terminal);
 }
 
 void Http1Session::cut() noexcept {
@@ -147,10 +152,11 @@ Task<bool> Http1Session::invite_body(const Http1Parser& parser) {
 Task<bool> Http1Session::answer(Http1Parser& parser) {
   HttpRequest& request = parser.request();
   request.client_identity = client_identity_;
-  Http1Responder responder(socket_, io_,
-                           {.http10 = parser.http10(),
-                            .head_only = request.method == "HEAD",
-                            .keep_alive = parser.done() && parser.keep_alive() && !draining_});
+  Http1Responder responder(
+      socket_, io_,
+      {.http10 = parser.http10(),
+       .head_only = request.method == "HEAD",
+       .keep_alive = parser.done() && parser.keep_alive() && !draining_ && !only_one_});
   metrics_.requests.add();
   answering_ = &responder;
   co_await handle(request, responder);
@@ -168,6 +174,7 @@ Task<void> Http1Session::handle(HttpRequest& request, Http1Responder& responder)
     cancel.emit(asio::cancellation_type::terminal);
   });
   std::exception_ptr failure;
+  cancel_ = &cancel;
   if (!gone) {
     const auto [thrown] = co_await asio::co_spawn(
         io_.context().get_executor(),
@@ -175,25 +182,30 @@ Task<void> Http1Session::handle(HttpRequest& request, Http1Responder& responder)
         asio::bind_cancellation_slot(cancel.slot(), asio::as_tuple(asio::use_awaitable)));
     failure = thrown;
   }
+  cancel_ = nullptr;
   socket_.unwatch();
   if (gone || socket_.broken()) {
-    const bool ours = cut_ || socket_.write_timed_out();
+    const bool ours = cut_ || responder.expired() || socket_.write_timed_out();
     if (!ours && !responder.complete()) metrics_.clients_gone.add();
-  } else if (failure) {
+  } else if (responder.expired() && !responder.committed()) {
+    co_await refuse(503, kGraceOver, request.headers, kDrainingCode);
+  } else if (failure && !responder.expired()) {
     log_error("http", "a handler failed; its connection is closed");
   } else if (!responder.committed()) {
     co_await refuse(500, "the server gave no answer", request.headers);
   }
 }
 
-Task<void> Http1Session::refuse(int status, std::string_view message, const HttpHeaders& asked) {
+Task<void> Http1Session::refuse(int status, std::string_view message, const HttpHeaders& asked,
+                                std::string_view code) {
   metrics_.request_refused(status);
   ResponseHead head{status, {}};
   head.headers.add("Content-Type", "application/json");
   if (status == 503) head.headers.add("Retry-After", "1");
   if (rules_.add_headers) rules_.add_headers(asked, head.headers);
   Http1Responder responder(socket_, io_, {.keep_alive = false});
-  static_cast<void>(co_await responder.respond(std::move(head), http_error_body(status, message)));
+  static_cast<void>(
+      co_await responder.respond(std::move(head), http_error_body(status, message, code)));
 }
 
 void Http1Session::count_bytes() noexcept {

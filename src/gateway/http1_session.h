@@ -5,6 +5,7 @@
 // Thread: its I/O thread.
 #pragma once
 
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
@@ -33,6 +34,11 @@ class Http1Session {
 
   // Ends it after the answer that is under way; at once between two requests.
   void drain() noexcept;
+  // Begun in a drain: it serves one request, and ends.
+  void serve_only_one() noexcept { only_one_ = true; }
+  // The grace is over: the answer under way is told to end (Responder::when_expired), or its
+  // handler cancelled; a client that has nothing of it yet gets 503.
+  void expire() noexcept;
   // Ends it now; a running handler is cancelled.
   void cut() noexcept;
 
@@ -46,7 +52,8 @@ class Http1Session {
   [[nodiscard]] Task<bool> invite_body(const Http1Parser& parser);
   [[nodiscard]] Task<bool> answer(Http1Parser& parser);
   [[nodiscard]] Task<void> handle(HttpRequest& request, Http1Responder& responder);
-  [[nodiscard]] Task<void> refuse(int status, std::string_view message, const HttpHeaders& asked);
+  [[nodiscard]] Task<void> refuse(int status, std::string_view message, const HttpHeaders& asked,
+                                  std::string_view code = {});
   void count_bytes() noexcept;
 
   const GatewayLimits& limits_;
@@ -58,8 +65,10 @@ class Http1Session {
   ClientSocket socket_;
   std::string client_identity_;
   Http1Responder* answering_ = nullptr;
+  asio::cancellation_signal* cancel_ = nullptr;  // of the handler
   bool idle_ = false;
   bool draining_ = false;
+  bool only_one_ = false;
   bool cut_ = false;
   std::uint64_t counted_received_ = 0;
   std::uint64_t counted_sent_ = 0;

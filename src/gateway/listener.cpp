@@ -36,6 +36,7 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr int kBacklog = 4096;
 constexpr int kNotSentLowWater = 16 << 10;  // bytes that the kernel holds beyond the window
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
+constexpr std::chrono::seconds kLastWords{1};  // for the ends of answers, when the grace is over
 
 // Accepted sockets inherit all of it.
 Result<tcp::acceptor> listen_on(asio::io_context& context, const tcp::endpoint& endpoint) {
@@ -79,6 +80,8 @@ class HttpServer::Core {
         handler_(std::move(handler)),
         rules_(std::move(rules)),
         held_bodies_(limits.max_held_body_bytes, metrics),
+        grace_(threads[0].context()),
+        notice_(threads[0].context()),
         sessions_(threads.size()) {
     metrics_.connections_limit.set(limits.max_connections);
   }
@@ -87,19 +90,20 @@ class HttpServer::Core {
   void accept_all();
   [[nodiscard]] std::string address() const { return address_.text(); }
   void drain();
-  void cut();
-  [[nodiscard]] bool wait_ended(TimePoint until) noexcept {
-    return gate_.wait_empty(clock_, until) && posts_.wait_empty(clock_, until);
-  }
-  [[nodiscard]] const GatewayLimits& limits() const noexcept { return limits_; }
+  void end_grace();
+  [[nodiscard]] bool wait_drained();
+  // Ends everything under way, and waits for it.
+  void end_now();
 
  private:
   [[nodiscard]] Task<void> accept(tcp::acceptor& acceptor, Gate::Pass pass);
   [[nodiscard]] Task<void> pause(const error_code& why);
   void take(tcp::socket socket, IoThread& io);
   [[nodiscard]] Task<void> serve(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
-                                 IoThread& io, Gate::Pass pass);
+                                 IoThread& io, std::optional<Gate::Pass> pass);
   void on_each_thread(void (Http1Session::*end)() noexcept);
+  void stop_accepting();
+  void cut() { on_each_thread(&Http1Session::cut); }
 
   const GatewayLimits limits_;
   HttpMetrics metrics_;
@@ -115,12 +119,19 @@ class HttpServer::Core {
   std::optional<TlsContext> tls_;
   std::size_t next_thread_ = 0;
   bool pausing_ = false;
+  asio::steady_timer grace_;   // of a drain; then kLastWords
+  asio::steady_timer notice_;  // how long a drain keeps on accepting at least
 
   std::vector<std::unordered_set<Http1Session*>> sessions_;  // each set is its thread's own
   std::atomic<std::uint32_t> connections_{0};
   std::atomic<bool> draining_{false};
-  Gate gate_;   // passed by each connection and each accepting task
-  Gate posts_;  // passed by what runs on a thread for a moment; never closed
+  std::atomic<bool> deaf_{false};  // accepts no more
+  std::atomic<bool> grace_over_{false};
+  Gate served_;     // passed by each connection before a drain
+  Gate late_;       // … in a drain
+  Gate accepting_;  // … by each accepting task
+  Gate noticing_;   // … until the drain's notice is over
+  Gate posts_;      // … by what a thread is to do, at once or when a timer rings
 };
 
 Result<void> HttpServer::Core::listen(const HttpServerOptions& options) {
@@ -154,19 +165,19 @@ Result<void> HttpServer::Core::listen(const HttpServerOptions& options) {
 
 void HttpServer::Core::accept_all() {
   for (tcp::acceptor& acceptor : acceptors_) {
-    if (auto pass = gate_.enter()) {
+    if (auto pass = accepting_.enter()) {
       asio::co_spawn(threads_[0].context(), accept(acceptor, std::move(*pass)), asio::detached);
     }
   }
 }
 
 Task<void> HttpServer::Core::accept(tcp::acceptor& acceptor, [[maybe_unused]] Gate::Pass pass) {
-  while (!draining_) {
+  while (!deaf_) {
     IoThread& io = threads_[next_thread_++ % threads_.size()];
     auto [error, socket] = co_await acceptor.async_accept(io.context(), kAwait);
     if (error) {
       if (out_of_descriptors(error)) co_await pause(error);
-      continue;  // the client went before it was accepted, or there is a drain
+      continue;  // the client went before it was accepted, or it is over
     }
     pausing_ = false;
     take(std::move(socket), io);
@@ -184,8 +195,7 @@ Task<void> HttpServer::Core::pause(const error_code& why) {
 }
 
 void HttpServer::Core::take(tcp::socket socket, IoThread& io) {
-  auto pass = gate_.enter();
-  if (!pass) return;
+  auto pass = served_.enter();
   error_code error;
   socket.non_blocking(true, error);
   if (connections_.fetch_add(1) >= limits_.max_connections) {
@@ -194,18 +204,22 @@ void HttpServer::Core::take(tcp::socket socket, IoThread& io) {
   }
   metrics_.accepted.add();
   auto tls = tls_ ? tls_->current(clock_.now()) : nullptr;
-  asio::co_spawn(io.context(), serve(std::move(socket), std::move(tls), io, std::move(*pass)),
+  asio::co_spawn(io.context(), serve(std::move(socket), std::move(tls), io, std::move(pass)),
                  asio::detached);
 }
 
 Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls,
-                                   IoThread& io, [[maybe_unused]] Gate::Pass pass) {
+                                   IoThread& io, std::optional<Gate::Pass> pass) {
   metrics_.connections.add(1);
   Http1Session session(std::move(socket), std::move(tls), limits_, metrics_, held_bodies_, io,
                        handler_, rules_);
   auto& sessions = sessions_[io.index()];
   sessions.insert(&session);
-  if (draining_) session.drain();
+  if (draining_) {  // which does not wait for it
+    session.serve_only_one();
+    pass.reset();
+    if (auto late = late_.enter()) pass.emplace(std::move(*late));
+  }
   co_await session.run();
   sessions.erase(&session);
   metrics_.connections.add(-1);
@@ -215,29 +229,77 @@ Task<void> HttpServer::Core::serve(tcp::socket socket, std::shared_ptr<asio::ssl
 void HttpServer::Core::on_each_thread(void (Http1Session::*end)() noexcept) {
   for (std::size_t index = 0; index < threads_.size(); ++index) {
     asio::post(threads_[index].context(), [this, index, end, pass = posts_.enter()] {
-      for (Http1Session* session : sessions_[index]) (session->*end)();
+      auto& sessions = sessions_[index];
+      const std::vector<Http1Session*> now(sessions.begin(), sessions.end());
+      for (Http1Session* session : now) {  // one may end at this, and be gone
+        if (sessions.contains(session)) (session->*end)();
+      }
     });
   }
 }
 
 void HttpServer::Core::drain() {
   if (draining_.exchange(true)) return;
-  gate_.close();
+  served_.close();
+  asio::post(threads_[0].context(),
+             [this, pass = posts_.enter(), first = noticing_.enter()]() mutable {
+               notice_.expires_after(limits_.http_drain_notice);
+               notice_.async_wait([pass = std::move(first)](error_code) {});
+               grace_.expires_after(limits_.http_drain_grace);
+               grace_.async_wait([this, pass = posts_.enter()](error_code stopped) {
+                 if (!stopped) end_grace();
+               });
+             });
+  on_each_thread(&Http1Session::drain);
+}
+
+void HttpServer::Core::end_grace() {
+  if (grace_over_.exchange(true)) return;
+  on_each_thread(&Http1Session::expire);
+  asio::post(threads_[0].context(), [this, pass = posts_.enter()] {
+    notice_.cancel();
+    grace_.expires_after(kLastWords);
+    grace_.async_wait([this, pass = posts_.enter()](error_code stopped) {
+      if (!stopped) cut();
+    });
+  });
+}
+
+void HttpServer::Core::stop_accepting() {
+  deaf_ = true;
   asio::post(threads_[0].context(), [this, pass = posts_.enter()] {
     error_code ignored;
     for (tcp::acceptor& acceptor : acceptors_) acceptor.close(ignored);
   });
-  on_each_thread(&Http1Session::drain);
+  static_cast<void>(accepting_.wait_empty(clock_, kForever));
 }
 
-void HttpServer::Core::cut() { on_each_thread(&Http1Session::cut); }
+bool HttpServer::Core::wait_drained() {
+  static_cast<void>(served_.wait_empty(clock_, kForever));
+  static_cast<void>(noticing_.wait_empty(clock_, kForever));
+  stop_accepting();
+  on_each_thread(&Http1Session::drain);
+  static_cast<void>(late_.wait_empty(clock_, clock_.now() + kLastWords));
+  end_now();
+  return !grace_over_;
+}
+
+void HttpServer::Core::end_now() {
+  stop_accepting();
+  cut();
+  asio::post(threads_[0].context(), [this, pass = posts_.enter()] {
+    grace_.cancel();
+    notice_.cancel();
+  });
+  for (Gate* gate : {&served_, &late_, &noticing_, &posts_})
+    static_cast<void>(gate->wait_empty(clock_, kForever));
+}
 
 HttpServer::HttpServer(std::unique_ptr<Core> core) noexcept : core_(std::move(core)) {}
 
 HttpServer::~HttpServer() {
   drain();
-  cut();
-  static_cast<void>(core_->wait_ended(kForever));
+  core_->end_now();
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerOptions& options,
@@ -255,14 +317,8 @@ std::string HttpServer::address() const { return core_->address(); }
 
 void HttpServer::drain() { core_->drain(); }
 
-void HttpServer::cut() { core_->cut(); }
+void HttpServer::end_grace() { core_->end_grace(); }
 
-bool HttpServer::wait_drained() {
-  const TimePoint until = std::chrono::steady_clock::now() + core_->limits().http_drain_grace;
-  if (core_->wait_ended(until)) return true;
-  cut();
-  static_cast<void>(core_->wait_ended(kForever));
-  return false;
-}
+bool HttpServer::wait_drained() { return core_->wait_drained(); }
 
 }  // namespace sluice

@@ -1,8 +1,10 @@
 // HttpServer: accepts clients' connections, hands them to the I/O threads in turn, and ends them.
-// In a drain it accepts no more, closes idle connections at once and lets running answers finish.
-// Bounded by --max-connections (beyond it a new one is closed at once) and the process's file
-// descriptors (without one it pauses); a drain by --http-drain-grace-ms. Thread: any but the I/O
-// threads.
+// In a drain it closes idle connections at once and lets running answers finish; new connections
+// are still accepted, for one request each (the handler says no), until the last answer is out and
+// --http-drain-notice-ms have passed. Bounded by --max-connections (beyond it a new one is closed
+// at once) and the process's file descriptors (without one it pauses); a drain by
+// --http-drain-grace-ms: then what still runs is told to end, and a second later cut. Thread: any
+// but the I/O threads.
 #pragma once
 
 #include <memory>
@@ -41,11 +43,10 @@ class HttpServer {
 
   // Begins a drain; returns at once.
   void drain();
-  // After drain(): waits for the last connection to end. What still runs after the grace is cut:
-  // false.
+  // After drain(): waits for its end. False: the grace did not last for all answers.
   [[nodiscard]] bool wait_drained();
-  // Ends the grace.
-  void cut();
+  // The grace is over now.
+  void end_grace();
 
  private:
   class Core;

@@ -6,10 +6,12 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "gateway/test_http_server.h"
 #include "testing/certificates.h"
@@ -103,7 +105,6 @@ TEST(HttpServer, ADrainClosesIdleConnectionsAndLetsAnswersFinish) {
   ASSERT_TRUE(server.shows("sluice_http_connections 3"));
   server.server().drain();
   EXPECT_TRUE(idle.ended());
-  EXPECT_FALSE(TestHttpClient(server.address()).connected());
   finish = true;
   const auto answer = running.answer();
   EXPECT_EQ(answer.body, "whole");
@@ -113,6 +114,92 @@ TEST(HttpServer, ADrainClosesIdleConnectionsAndLetsAnswersFinish) {
   begun.close();
   EXPECT_TRUE(server.server().wait_drained());
   EXPECT_EQ(presence.began, 2);
+  EXPECT_FALSE(TestHttpClient(server.address()).connected());
+}
+
+TEST(HttpServer, ADrainServesNewConnectionsOneRequestEachWhileAnswersRun) {
+  Presence presence;
+  GatewayLimits limits;
+  limits.http_drain_grace = 1h;
+  const HttpHandler wait = waiting(presence, true);
+  TestHttpServer server(
+      [&](HttpRequest& request, Responder& responder, IoThread& io) -> Task<void> {
+        return request.path == "/wait" ? wait(request, responder, io)
+                                       : echo(request, responder, io);
+      },
+      limits);
+  auto running = server.client();
+  running.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(Presence::reaches(presence.began, 1));
+  server.server().drain();
+  auto late = server.client();
+  late.send(kGet + kGet);
+  const auto answer = late.answer();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.has("Connection: close"));
+  EXPECT_TRUE(late.ended());
+  auto silent = server.client();  // holds nothing up
+  running.close();
+  EXPECT_TRUE(server.server().wait_drained());
+  EXPECT_FALSE(TestHttpClient(server.address()).connected());
+}
+
+TEST(HttpServer, ADrainIsToBeSeenForItsNoticeUnlessTheGraceEndsBefore) {
+  GatewayLimits limits;
+  limits.http_drain_grace = limits.http_drain_notice = 1h;
+  TestHttpServer server(echo, limits);
+  server.server().drain();
+  std::thread waiting([&] { EXPECT_FALSE(server.server().wait_drained()); });
+  for (int request = 0; request < 2; ++request) {
+    auto late = server.client();
+    late.send(kGet);
+    EXPECT_EQ(late.answer().status, 200);
+  }
+  server.server().end_grace();
+  waiting.join();
+}
+
+TEST(HttpServer, WhoAsksToBeToldOfTheGracesEndMayEndItsAnswer) {
+  Presence presence;
+  GatewayLimits limits;
+  limits.http_drain_grace = 20ms;
+  TestHttpServer server(
+      [&](HttpRequest&, Responder& responder, IoThread& io) -> Task<void> {
+        const Presence::Stay stay(presence);
+        asio::steady_timer timer(io.context(), kForever);
+        responder.when_expired([&] { timer.cancel(); });
+        if (!co_await responder.begin({}, "first")) co_return;
+        boost::system::error_code ignored;
+        co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+        responder.when_expired(nullptr);
+        static_cast<void>(co_await responder.end(" and last"));
+      },
+      limits);
+  auto client = server.client();
+  client.send(kGet);
+  ASSERT_TRUE(Presence::reaches(presence.began, 1));
+  server.server().drain();
+  EXPECT_EQ(client.answer().body, "first and last");
+  client.close();
+  EXPECT_FALSE(server.server().wait_drained());
+}
+
+TEST(HttpServer, WhoHasNothingOfItsAnswerAtTheGracesEndGets503) {
+  Presence presence;
+  GatewayLimits limits;
+  limits.http_drain_grace = 20ms;
+  TestHttpServer server(waiting(presence, false), limits);
+  auto client = server.client();
+  client.send(kGet);
+  ASSERT_TRUE(Presence::reaches(presence.began, 1));
+  server.server().drain();
+  const auto answer = client.answer();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_TRUE(answer.has("Connection: close"));
+  EXPECT_NE(answer.body.find("\"code\":\"draining\""), std::string::npos);
+  EXPECT_EQ(presence.ended, 1);
+  client.close();
+  EXPECT_FALSE(server.server().wait_drained());
 }
 
 TEST(HttpServer, WhatStillRunsAfterTheGraceIsCut) {

@@ -63,7 +63,10 @@ OpenAiRequest read_chat(Fields& fields, const HttpRequest& request, const Gatewa
   refuse_functions(fields);
   refuse_modalities(fields);
   refuse_constraints(fields);
-  for (const std::string_view name : {"prediction", "chat_template", "chat_template_kwargs"}) {
+  refuse_other_than(fields, "reasoning_effort", "none");
+  refuse_other_than(fields, "verbosity", "medium");
+  for (const std::string_view name :
+       {"prediction", "web_search_options", "chat_template", "chat_template_kwargs"}) {
     if (fields.has(name)) fields.fail_unsupported(name);
   }
   std::vector<GenerationRequest> generations;

@@ -59,6 +59,7 @@ ApiResult<OpenAiTokenize> parse_tokenize(const HttpRequest& request, const Gatew
     OpenAiTokenize tokenize;
     tokenize.prompt = read_prompt(fields);
     tokenize.routing = read_directives(fields, request.headers, trusted).routing;
+    tokenize.unknown_fields = settle_unknown_fields(fields, tokenize.routing);
     return tokenize;
   });
 }

@@ -123,6 +123,9 @@ ApiError to_api_error(Error error) {
   } else if (error.code == Code::kResourceExhausted &&
              error.message.rfind("the queue is full", 0) == 0) {
     api.code = "queue_full";
+  } else if (error.code == Code::kUnavailable &&
+             error.message.rfind("the server is shutting down", 0) == 0) {
+    api.code = "draining";
   }
   // What no waiting helps against is not to be tried again: more tokens than a key has in a whole
   // minute.

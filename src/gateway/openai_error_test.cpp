@@ -91,6 +91,12 @@ TEST(OpenAiError, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(header(error, "x-should-retry"), "");
 }
 
+TEST(OpenAiError, AReplicasDrainHasItsOwnCode) {
+  EXPECT_EQ(api(Code::kUnavailable, "the server is shutting down and takes no new requests").code,
+            "draining");
+  EXPECT_EQ(api(Code::kUnavailable, "connection refused").code, "");
+}
+
 TEST(OpenAiError, WhatNoWaitingHelpsAgainstIsNotTriedAgain) {
   const ApiError error = api(Code::kResourceExhausted, "more tokens than a minute holds");
   EXPECT_EQ(header(error, "retry-after"), "");

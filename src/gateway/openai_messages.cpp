@@ -75,6 +75,7 @@ std::vector<Part> read_content(Fields& fields, Role role, CacheMarks& marks) {
 Message read_message(Fields& fields, CacheMarks& marks) {
   Message message;
   message.role = read_role(fields);
+  if (!fields.text("name").empty()) fields.fail_unsupported("name");
   refuse_calls(fields);
   message.parts = read_content(fields, message.role, marks);
   if (read_cache_mark(fields, marks) && !message.parts.empty()) {

@@ -1,7 +1,6 @@
 // The conversation of a request as the contract's messages: roles, string and part content, cache
-// breakpoints. What the contract has no place for (tool calls and their results) is refused by its
-// name; a participant's name changes no prompt here, and is ignored. Bounded by the body. Thread:
-// any.
+// breakpoints. What is not served (tool calls and their results, a participant's name) is refused
+// by its name. Bounded by the body. Thread: any.
 #pragma once
 
 #include <string_view>

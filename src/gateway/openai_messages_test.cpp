@@ -54,6 +54,7 @@ TEST(OpenAiMessages, OddShapesAreRefusedByTheirPath) {
        "messages[0].content[0].type invalid_value"},
       {R"([{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}])",
        "messages[0].tool_calls unsupported_parameter"},
+      {R"([{"role":"user","name":"Ann","content":"u"}])", "messages[0].name unsupported_parameter"},
       {R"([{"role":"assistant","content":"","function_call":{"name":"f"}}])",
        "messages[0].function_call unsupported_parameter"},
   };
@@ -65,7 +66,7 @@ TEST(OpenAiMessages, OddShapesAreRefusedByTheirPath) {
 TEST(OpenAiMessages, RolesComeDownToTheContracts) {
   const auto parsed = chat(with_messages(
       R"([{"role":"developer","content":"d"},{"role":"system","content":"s"},
-          {"role":"user","name":"Ann","content":"u"},{"role":"assistant","content":"a"}])"));
+          {"role":"user","name":"","content":"u"},{"role":"assistant","content":"a"}])"));
   ASSERT_TRUE(parsed);
   const auto& messages = parsed->generations[0].prompt.messages;
   ASSERT_EQ(messages.size(), 4U);

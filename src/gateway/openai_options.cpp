@@ -38,6 +38,8 @@ void read_streaming(Fields& fields, AnswerShape& shape) {
   fields.read("stream", shape.stream);
   if (auto options = fields.object("stream_options")) {
     options->read("include_usage", shape.include_usage);
+    bool padded = false;  // it would hide how long deltas are, which changes no answer
+    options->read("include_obfuscation", padded);
   }
 }
 
@@ -54,6 +56,12 @@ std::int32_t read_n(Fields& fields, std::size_t prompts, const GatewayLimits& li
     return 1;
   }
   return n;
+}
+
+void refuse_other_than(Fields& fields, std::string_view name, std::string_view served) {
+  const std::string_view given = fields.text(name);
+  if (given.empty() || given == served) return;
+  fields.fail_unsupported(name, concat("other than \"", served, "\" is not served"));
 }
 
 void refuse_tools(Fields& fields) {

@@ -19,6 +19,9 @@ void read_streaming(Fields& fields, AnswerShape& shape);
 // How many choices each prompt gets; `prompts` times that is bounded by --max-choices.
 [[nodiscard]] std::int32_t read_n(Fields& fields, std::size_t prompts, const GatewayLimits& limits);
 
+// How long to think and to talk: what a model that does neither by request takes, as OpenAI's do.
+void refuse_other_than(Fields& fields, std::string_view name, std::string_view served);
+
 // Tools that the model could call, and formats that it would have to keep to.
 void refuse_tools(Fields& fields);
 void refuse_format(Fields& fields, std::string_view name);

@@ -51,6 +51,7 @@ struct OpenAiEmbedding {
 struct OpenAiTokenize {
   PromptSource prompt;
   Routing routing;
+  std::uint32_t unknown_fields = 0;
 };
 
 // `trusted`: whether this caller's directives that name machines count (else they are not looked

@@ -171,6 +171,9 @@ TEST(ChatRequest, WhatWouldChangeTheAnswerAndIsNotServedIsRefused) {
       {R"("guided_json":{})", "guided_json"},
       {R"("modalities":["text","audio"])", "modalities"},
       {R"("prediction":{"type":"content","content":"x"})", "prediction"},
+      {R"("web_search_options":{})", "web_search_options"},
+      {R"("reasoning_effort":"high")", "reasoning_effort"},
+      {R"("verbosity":"low")", "verbosity"},
   };
   for (const auto& [members, param] : rows) {
     EXPECT_EQ(refusal(chat(chat_with(members))), concat(param, " unsupported_parameter"));
@@ -183,7 +186,9 @@ TEST(ChatRequest, WhatChangesNothingIsServed) {
         R"("tools":[{"type":"function"}],"tool_choice":"none")", R"("functions":[])",
         R"("function_call":"none")", R"("response_format":{"type":"text"})",
         R"("modalities":["text"])", R"("parallel_tool_calls":true)", R"("logprobs":false)",
-        R"("top_logprobs":0)", R"("stream_options":{"include_obfuscation":false})"}) {
+        R"("top_logprobs":0)", R"("stream_options":{"include_obfuscation":false})",
+        R"("reasoning_effort":"none")", R"("verbosity":"medium")",
+        R"("web_search_options":null)"}) {
     const auto parsed = chat(chat_with(members));
     ASSERT_TRUE(parsed) << refusal(parsed);
     EXPECT_EQ(parsed->unknown_fields, 0U) << members;
@@ -277,6 +282,9 @@ TEST(ResponsesRequest, WhatNeedsStateOrCutsIsRefused) {
       {R"(,"input":"x","truncation":"auto")", "truncation unsupported_parameter"},
       {R"(,"input":"x","text":{"format":{"type":"json_schema"}})",
        "text.format unsupported_parameter"},
+      {R"(,"input":"x","text":{"verbosity":"low"})", "text.verbosity unsupported_parameter"},
+      {R"(,"input":"x","reasoning":{"effort":"high"})", "reasoning.effort unsupported_parameter"},
+      {R"(,"input":"x","reasoning":{"effort":null,"summary":"auto"})", "served"},
       {R"(,"input":"x","tools":[{"type":"web_search"}])", "tools unsupported_parameter"},
       {R"(,"input":"x","store":true,"truncation":"disabled","text":{"format":{"type":"text"}})",
        "served"},
@@ -317,6 +325,7 @@ TEST(TokenizeRequest, ItTakesTextOrMessages) {
   EXPECT_EQ(tokenize(R"(,"content":"y")")->prompt.raw, "y");
   EXPECT_EQ(tokenize(R"(,"messages":[{"role":"user","content":"z"}])")->prompt.messages.size(), 1U);
   EXPECT_EQ(refusal(tokenize("")), "prompt missing_required_parameter");
+  EXPECT_EQ(tokenize(R"(,"prompt":"x","mystery":1)")->unknown_fields, 1U);
 }
 
 }  // namespace

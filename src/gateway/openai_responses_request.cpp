@@ -71,7 +71,11 @@ void refuse_unserved(Fields& fields) {
   } else if (!truncation.empty() && truncation != "disabled") {
     fields.fail("truncation", "must be \"disabled\"");
   }
-  if (auto text = fields.object("text")) refuse_format(*text, "format");
+  if (auto text = fields.object("text")) {
+    refuse_format(*text, "format");
+    refuse_other_than(*text, "verbosity", "medium");
+  }
+  if (auto reasoning = fields.object("reasoning")) refuse_other_than(*reasoning, "effort", "none");
   refuse_tools(fields);
 }
 

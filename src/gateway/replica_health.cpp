@@ -84,7 +84,7 @@ ReplicaDescription from_wire(const inference::DescribeResponse& described) {
         {.name = model.name(),
          .aliases = {model.aliases().begin(), model.aliases().end()},
          .context_tokens = model.context_tokens(),
-         .embeddings = described.embeddings() && model.embedding_size() > 0});
+         .embedding_size = described.embeddings() ? model.embedding_size() : 0});
   }
   return description;
 }
@@ -144,6 +144,7 @@ class ReplicaHealth::Watch : public std::enable_shared_from_this<Watch> {
   Loop health_;  // what is in them: mutex_
   Loop load_;
   Loop describing_;
+  bool tried_ = false;                         // health's: one at a time
   bool warned_ = false;                        // describe's: one at a time
   bool described_ GUARDED_BY(mutex_) = false;  // on this connection
   bool stopped_ GUARDED_BY(mutex_) = false;
@@ -204,6 +205,8 @@ void ReplicaHealth::Watch::watch_health() {
   const auto context = std::make_shared<grpc::ClientContext>();
   auto pass = enter(health_, context);
   if (!pass) return;
+  // The first one says why, where there is no connection to be had.
+  if (!std::exchange(tried_, true)) context->set_wait_for_ready(false);
   const auto self = shared_from_this();
   const auto stream = std::make_shared<HealthStream>(
       std::move(request), std::move(*pass), context,
@@ -217,8 +220,11 @@ void ReplicaHealth::Watch::watch_health() {
 void ReplicaHealth::Watch::health_came(const Health& health) {
   came(health_);
   // One that does not know our service by name serves as long as it answers.
-  table_.set_serving(
-      replica_, health.status() == Health::SERVING || health.status() == Health::SERVICE_UNKNOWN);
+  if (health.status() == Health::SERVING || health.status() == Health::SERVICE_UNKNOWN) {
+    table_.set_serving(replica_);
+  } else {
+    table_.set_not_serving(replica_, {.why = "its health says NOT_SERVING", .planned = true});
+  }
   bool ask = false;
   {
     const MutexLock lock(mutex_);
@@ -230,17 +236,23 @@ void ReplicaHealth::Watch::health_came(const Health& health) {
 void ReplicaHealth::Watch::health_ended(const grpc::Status& status) {
   {
     const MutexLock lock(mutex_);
+    if (stopped_) return;
     described_ = false;
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) return follow_connection();
-  table_.set_serving(replica_, false);
+  table_.set_not_serving(
+      replica_, {.why = status.ok() ? "it ended its health watch" : status.error_message()});
   again(health_, &Watch::watch_health);
 }
 
 // Instead of health, where a server has none.
 void ReplicaHealth::Watch::follow_connection() {
   const bool up = channel_->GetState(true) == GRPC_CHANNEL_READY;
-  table_.set_serving(replica_, up);
+  if (up) {
+    table_.set_serving(replica_);
+  } else {
+    table_.set_not_serving(replica_, {.why = "its connection is gone"});
+  }
   bool ask = false;
   {
     const MutexLock lock(mutex_);

@@ -52,7 +52,7 @@ struct ModelEntry {
   std::string name;
   std::vector<std::string> aliases;
   std::uint32_t context_tokens = 0;
-  bool embeddings = false;
+  std::uint32_t embedding_size = 0;  // 0: it makes none, or never said
 };
 
 class ReplicaPool {

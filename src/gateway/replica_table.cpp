@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/code_name.h"
 #include "base/concat.h"
 #include "base/log.h"
 
@@ -16,6 +17,13 @@ constexpr double kTtftWeight = 0.2;
 // Those that say something of the replica and not of the request.
 bool is_failure(Code code) noexcept {
   return code == Code::kUnavailable || code == Code::kInternal;
+}
+
+std::string called(const ReplicaFacts& facts) {
+  const std::string address = facts.labels.empty() ? std::string() : facts.labels.back();
+  const bool enough = facts.name.ends_with(address);
+  return enough ? concat("replica ", facts.name)
+                : concat("replica ", facts.name, " (", address, ")");
 }
 
 }  // namespace
@@ -61,9 +69,8 @@ void ReplicaTable::remove(ReplicaId replica) {
   const MutexLock lock(mutex_);
   Entry* const entry = find(replica);
   if (entry == nullptr) return;
-  entry->serving = false;
-  entry->ejection.succeeded();
-  show(*entry);
+  if (entry->counted_up) entry->series.up.add(-1);
+  if (entry->counted_ejected) entry->series.ejected.add(-1);
   entry->series.in_flight.add(-static_cast<double>(entry->in_flight));
   std::erase_if(entries_, [&](const auto& one) { return one.get() == entry; });
 }
@@ -78,18 +85,37 @@ const ReplicaTable::Entry* ReplicaTable::find(ReplicaId replica) const {
   return const_cast<ReplicaTable*>(this)->find(replica);
 }
 
-// Brings the gauges to what the entry says.
-void ReplicaTable::show(Entry& entry) {
+// Brings the gauges to what the entry says, and tells the log what is new in it: once for each
+// change, never for each request.
+void ReplicaTable::show(Entry& entry, const NotServing& how) {
   const bool ejected = entry.ejection.standing(clock_.now()) != Standing::kGood;
   if (entry.healthy() != entry.counted_up) {
     entry.counted_up = entry.healthy();
     entry.series.up.add(entry.counted_up ? 1 : -1);
     shown_.notify_all();
+    tell_change(entry, how);
+  } else if (!entry.told && !how.why.empty()) {
+    entry.told = true;
+    log(how.planned ? LogLevel::kInfo : LogLevel::kWarning, "pool",
+        concat(called(entry.facts), " can't be used yet: ", how.why));
   }
   if (ejected != entry.counted_ejected) {
     entry.counted_ejected = ejected;
     entry.series.ejected.add(ejected ? 1 : -1);
+    if (!ejected) log_info("pool", concat(called(entry.facts), " answers again"));
   }
+}
+
+void ReplicaTable::tell_change(Entry& entry, const NotServing& how) {
+  if (entry.counted_up) {
+    log_info("pool", concat(called(entry.facts), " takes requests"));
+  } else {
+    const bool planned = how.planned || entry.load.draining;
+    log(planned ? LogLevel::kInfo : LogLevel::kWarning, "pool",
+        concat(called(entry.facts),
+               " takes no requests any more: ", entry.load.draining ? "it drains" : how.why));
+  }
+  entry.told = true;
 }
 
 std::shared_ptr<const ReplicaEndpoint> ReplicaTable::endpoint(ReplicaId replica) const {
@@ -104,14 +130,22 @@ bool ReplicaTable::attach(ReplicaId replica) const {
   return entry != nullptr && entry->attach;
 }
 
-void ReplicaTable::set_serving(ReplicaId replica, bool serving) {
+void ReplicaTable::set_serving(ReplicaId replica) {
   const MutexLock lock(mutex_);
   Entry* const entry = find(replica);
   if (entry == nullptr) return;
-  entry->serving = serving;
-  // What it said last is of the connection that is gone.
-  if (!serving) entry->load = {};
+  entry->serving = true;
   show(*entry);
+}
+
+void ReplicaTable::set_not_serving(ReplicaId replica, const NotServing& how) {
+  const MutexLock lock(mutex_);
+  Entry* const entry = find(replica);
+  if (entry == nullptr) return;
+  entry->serving = false;
+  // What it said last is of the connection that is gone.
+  entry->load = {};
+  show(*entry, how);
 }
 
 void ReplicaTable::set_description(ReplicaId replica, ReplicaDescription description) {
@@ -166,8 +200,13 @@ void ReplicaTable::ended(ReplicaId replica, const Result<void>& how) {
     entry->ejection.succeeded();
   } else if (is_failure(how.error().code)) {
     entry->series.failures.add();
-    if (entry->ejection.failed(clock_.now()))
-      log_warning("pool", concat("replica ", entry->facts.name, " is left alone: it fails"));
+    const bool ejects = entry->ejection.failed(clock_.now());
+    if (ejects && !entry->counted_ejected) {
+      log_warning("pool",
+                  concat(called(entry->facts), " is left alone for ", eject_time_.count(),
+                         " ms (--eject-time-ms) and then tried: ", Ejection::kFailuresToEject,
+                         " requests on end failed, the last with ", code_name(how.error().code)));
+    }
   }
   show(*entry);
 }

@@ -41,6 +41,12 @@ struct ReplicaSeries {
   Counter failures;
 };
 
+// Why a replica does not serve, for the log; `planned`: nothing is wrong with it.
+struct NotServing {
+  std::string why;
+  bool planned = false;
+};
+
 class ReplicaTable {
  public:
   ReplicaTable(PoolPolicy policy, const GatewayLimits& limits, Clock& clock, Metrics& metrics);
@@ -56,7 +62,8 @@ class ReplicaTable {
   [[nodiscard]] bool attach(ReplicaId replica) const EXCLUDES(mutex_);
 
   // From its health.
-  void set_serving(ReplicaId replica, bool serving) EXCLUDES(mutex_);
+  void set_serving(ReplicaId replica) EXCLUDES(mutex_);
+  void set_not_serving(ReplicaId replica, const NotServing& how) EXCLUDES(mutex_);
   void set_description(ReplicaId replica, ReplicaDescription description) EXCLUDES(mutex_);
   void set_load(ReplicaId replica, const Load& load) EXCLUDES(mutex_);
   void set_no_attach(ReplicaId replica) EXCLUDES(mutex_);
@@ -85,6 +92,7 @@ class ReplicaTable {
     bool serving = false;
     bool counted_up = false;
     bool counted_ejected = false;
+    bool told = false;  // the log has a line of whether it is up
     bool attach = false;
     std::uint32_t in_flight = 0;
     Load load;
@@ -98,7 +106,8 @@ class ReplicaTable {
   [[nodiscard]] ReplicaSeries make_series(const std::string& label);
   [[nodiscard]] Entry* find(ReplicaId replica) REQUIRES(mutex_);
   [[nodiscard]] const Entry* find(ReplicaId replica) const REQUIRES(mutex_);
-  void show(Entry& entry) REQUIRES(mutex_);
+  void show(Entry& entry, const NotServing& how = {}) REQUIRES(mutex_);
+  static void tell_change(Entry& entry, const NotServing& how);
 
   const PoolPolicy policy_;
   const std::chrono::milliseconds eject_time_;

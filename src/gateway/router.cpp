@@ -51,6 +51,11 @@ bool has_body(Route route) noexcept {
   }
 }
 
+// What a load balancer and an operator look at.
+bool tells_of_the_process(Route route) noexcept {
+  return route == Route::kHealth || route == Route::kReady || route == Route::kMetrics;
+}
+
 // JSON, or nothing said: curl's default for -d is a form, which is refused with a hint.
 bool is_json(const HttpHeaders& headers) noexcept {
   const std::string_view type = headers.value("content-type");
@@ -113,8 +118,8 @@ bool Router::is_trusted(const HttpRequest& request) const noexcept {
 
 bool Router::wants_body(const HttpRequest& request) const noexcept {
   const Match found = match(request.path);
-  return has_body(found.route) && request.method == found.method && is_json(request.headers) &&
-         around_.keys.find(key_in(request.headers)) != nullptr &&
+  return !draining_ && has_body(found.route) && request.method == found.method &&
+         is_json(request.headers) && around_.keys.find(key_in(request.headers)) != nullptr &&
          around_.cors.may_call(request.headers);
 }
 
@@ -150,6 +155,11 @@ Task<void> Router::answer(HttpRequest& request, Responder& responder, IoThread& 
 
 Task<void> Router::admit(Exchange& exchange, const Match& found) {
   const HttpRequest& request = exchange.request;
+  if (draining_ && !tells_of_the_process(found.route)) {
+    co_return co_await exchange.refuse(Code::kUnavailable,
+                                       "this gateway is being stopped and takes no new requests",
+                                       "", kDrainingCode);
+  }
   if (found.route == Route::kOther) {
     co_return co_await exchange.refuse(Code::kNotFound, "there is no such path here", "",
                                        "unknown_url");
@@ -218,6 +228,10 @@ Task<void> Router::complete(Exchange& exchange, ApiResult<OpenAiRequest> parsed,
 void Router::close_record(Exchange& exchange, Route route) noexcept try {
   AccessRecord& record = exchange.record;
   const int client_gone = to_http(Code::kCancelled);
+  // Cut by us, in whatever it waited for.
+  const bool cut = exchange.responder.expired() && record.status == 0;
+  if (cut) record.failure = Code::kUnavailable;
+  if (cut) record.status = exchange.responder.committed() ? 200 : to_http(Code::kUnavailable);
   if (record.status == 0) record.status = client_gone;
   if (record.status == client_gone) record.failure = Code::kCancelled;
   const Duration took = around_.completion.clock.now() - exchange.request.arrived_at;

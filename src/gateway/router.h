@@ -44,8 +44,9 @@ class Router {
   // Whether the request can need its body: nobody fills the memory without a key.
   [[nodiscard]] bool wants_body(const HttpRequest& request) const noexcept;
 
-  // From now on /readyz says so.
-  void drain() noexcept { draining_ = true; }
+  // From now on /readyz says so, and only what tells of the process is answered. False: it was so
+  // already.
+  bool drain() noexcept { return !draining_.exchange(true); }
 
  private:
   struct Match {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "replica/credentials.h"
 #include "replica/health.h"
-#include "replica/process.h"
+#include "base/process.h"
 #include "scheduler/admission.h"
 #include "scheduler/engine_loop.h"
 #include "stream/doorbell.h"

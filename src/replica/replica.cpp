@@ -19,6 +19,7 @@
 #include "base/listen_address.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/process.h"
 #include "engine/engine.h"
 #include "inference.grpc.pb.h"
 #include "replica/context.h"
@@ -27,7 +28,6 @@
 #include "replica/health.h"
 #include "replica/keeper.h"
 #include "replica/preparer.h"
-#include "replica/process.h"
 #include "replica/reflection.h"
 #include "replica/replica_metrics.h"
 #include "replica/self_proof.h"
@@ -112,8 +112,11 @@ class Replica::Parts {
   SystemClock clock;
   Metrics metrics;
   ReplicaMetrics replica_metrics{metrics};
-  ProcessMetrics process{metrics, SLUICE_VERSION, engine->info().kind, engine->info().model,
-                         engine->info().weights};
+  ProcessMetrics process{metrics,
+                         {{"version", SLUICE_VERSION},
+                          {"engine", engine->info().kind},
+                          {"model", engine->info().model},
+                          {"weights", engine->info().weights}}};
   Doorbell doorbell{clock};
   Admission admission{options.limits, clock, doorbell, metrics};
   Delivery delivery;

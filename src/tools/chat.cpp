@@ -1,6 +1,8 @@
 #include "tools/chat.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -141,8 +143,25 @@ class Chat {
   Interrupts& interrupts_;
 };
 
+// Whether somebody has put text there for us: a pipe, a socket or a file, but no terminal and no
+// /dev/null.
+bool holds_text(int descriptor) noexcept {
+  struct stat what {};
+  return fstat(descriptor, &what) == 0 &&
+         (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode) || S_ISREG(what.st_mode));
+}
+
+// Who left a pipe open by mistake sees why there is no answer.
+void say_if_it_takes_long(int descriptor) {
+  constexpr int kPatienceMs = 1000;
+  pollfd waiting{descriptor, POLLIN, 0};
+  if (poll(&waiting, 1, kPatienceMs) != 0) return;
+  std::fputs("Waiting for stdin, which goes along with the question (</dev/null: without).\n",
+             stderr);
+}
+
 // All of stdin, without the line end behind it.
-Result<std::string> read_prompt() {
+Result<std::string> read_stdin() {
   constexpr std::size_t kMost = Limits{}.max_message_bytes;
   std::string prompt;
   std::string chunk(64 << 10, '\0');
@@ -153,9 +172,20 @@ Result<std::string> read_prompt() {
     }
   }
   if (!prompt.empty() && prompt.back() == '\n') prompt.pop_back();
-  if (prompt.empty())
-    return invalid("no prompt: stdin is empty, and there is none among the arguments");
   return prompt;
+}
+
+// What the arguments ask, below what stdin holds. Nothing: there is a person to ask.
+Result<std::optional<std::string>> find_prompt(const std::optional<std::string>& question) {
+  const bool piped = question ? holds_text(STDIN_FILENO) : !is_terminal(STDIN_FILENO);
+  if (!piped) return question;
+  if (question) say_if_it_takes_long(STDIN_FILENO);
+  Result<std::string> text = read_stdin();
+  if (!text) return tl::unexpected(std::move(text.error()));
+  if (text->empty() && !question)
+    return invalid("no prompt: stdin is empty, and there is none among the arguments");
+  if (text->empty()) return question;
+  return question ? concat(*text, "\n\n", *question) : std::move(*text);
 }
 
 // The channel of the server asked for, of the one at the default address, or of a model in this
@@ -180,18 +210,14 @@ int chat(const ChatOptions& options) {
   // The next descriptor that is opened would be stdout.
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) return say_error("stdout is closed");
   route_library_logs();
-  std::optional<std::string> prompt = options.prompt;
-  if (!prompt && !is_terminal(STDIN_FILENO)) {
-    Result<std::string> read = read_prompt();
-    if (!read) return say_error(read.error().message);
-    prompt = std::move(*read);
-  }
+  Result<std::optional<std::string>> prompt = find_prompt(options.prompt);
+  if (!prompt) return say_error(prompt.error().message);
   Interrupts interrupts;
   std::unique_ptr<LocalServer> local;
   auto channel = connect(options, interrupts, local);
   if (!channel) return say_error(channel.error().message);
   Chat conversation(ChatServer(std::move(*channel), options), options, interrupts);
-  return prompt ? conversation.answer(std::move(*prompt)) : conversation.converse();
+  return *prompt ? conversation.answer(std::move(**prompt)) : conversation.converse();
 }
 
 }  // namespace

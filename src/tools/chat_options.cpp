@@ -78,8 +78,10 @@ Result<std::optional<ChatOptions>> parse_chat_options(int argc, char** argv) {
   Paths paths;
   std::vector<std::string> words;
   std::optional<double> timeout_seconds;
-  CLI::App app("A chat over gRPC. Without a prompt, here or on a piped stdin: a conversation.",
-               "sluice chat");
+  CLI::App app(
+      "A chat over gRPC. Without a prompt, here or on a piped stdin: a conversation. With both, "
+      "stdin's text comes first.",
+      "sluice chat");
   app.option_defaults()->take_last();
   app.add_option("prompt", words, "The prompt: prints its answer and ends")->take_all();
   app.add_option("--server", options.server,

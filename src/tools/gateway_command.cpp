@@ -24,7 +24,7 @@ int run_gateway(int argc, char** argv) {
   std::optional<StopSignals> signals(std::in_place, [&](int nth) {
     Gateway* const gateway = running;
     if (gateway == nullptr || nth > 2) std::_Exit(EXIT_FAILURE);
-    if (nth > 1) return gateway->cut();
+    if (nth > 1) return gateway->end_grace();
     gateway->begin_drain();
     stopping.set_value();
   });

@@ -52,6 +52,19 @@ void share_with_gateway(const ReplicaOptions& replica, GatewayOptions& gateway) 
   gateway.metrics_listen = "off";
 }
 
+// One process has one grace, unless two are asked for.
+void share_grace(CLI::App& app, Limits& replica, GatewayLimits& gateway) {
+  CLI::Option* const grpc = app.get_option("--drain-grace-ms");
+  CLI::Option* const http = app.get_option("--http-drain-grace-ms");
+  if (http->count() > 0 && grpc->count() == 0) {
+    replica.drain_grace = gateway.http_drain_grace;
+    grpc->default_str(std::to_string(replica.drain_grace.count()));
+  } else if (grpc->count() > 0 && http->count() == 0) {
+    gateway.http_drain_grace = replica.drain_grace;
+    http->default_str(std::to_string(gateway.http_drain_grace.count()));
+  }
+}
+
 void add_engine(CLI::App& app, EngineOptions& engine) {
   add_choice(app, "engine", engine.kind,
              {{"llama", EngineKind::kLlama}, {"scripted", EngineKind::kScripted}},
@@ -116,7 +129,10 @@ Result<std::optional<ServeOptions>> parse_serve_options(const std::string& comma
   if (!parsed) return tl::unexpected(parsed.error());
   if (!*parsed) return std::nullopt;
   if (options.engine.kind == EngineKind::kScripted) widen_for_scripted(app, options.replica.limits);
-  if (options.gateway) share_with_gateway(options.replica, *options.gateway);
+  if (options.gateway) {
+    share_with_gateway(options.replica, *options.gateway);
+    share_grace(app, options.replica.limits, options.gateway->limits);
+  }
   if (line.print_if_asked()) return std::nullopt;
   if (options.gateway) {
     if (auto checked = check_who_may_call(*options.gateway); !checked)

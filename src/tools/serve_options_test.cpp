@@ -122,6 +122,22 @@ TEST(ServeOptions, AConfigurationMustBeNamedAndBeAFileWithAnEnd) {
   }
 }
 
+TEST(ServeOptions, OneProcessHasOneGraceUnlessTwoAreAskedFor) {
+  const auto graces = [](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), "up");
+    std::vector<char*> argv;
+    for (std::string& flag : flags) argv.push_back(flag.data());
+    const auto options = parse_serve_options("up", static_cast<int>(argv.size()), argv.data());
+    EXPECT_TRUE(options && *options);
+    return std::pair((*options)->replica.limits.drain_grace,
+                     (*options)->gateway->limits.http_drain_grace);
+  };
+  EXPECT_EQ(graces({}), std::pair(30'000ms, 30'000ms));
+  EXPECT_EQ(graces({"--drain-grace-ms", "7"}), std::pair(7ms, 7ms));
+  EXPECT_EQ(graces({"--http-drain-grace-ms", "8"}), std::pair(8ms, 8ms));
+  EXPECT_EQ(graces({"--http-drain-grace-ms", "8", "--drain-grace-ms", "7"}), std::pair(7ms, 8ms));
+}
+
 TEST(ServeOptions, TheScriptedEngineHasRoomForManyUnlessToldOtherwise) {
   const Limits wide = parsed({"--engine", "scripted"}).replica.limits;
   EXPECT_EQ(wide.max_sequences, 65'536U);

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/process.h"
 #include "replica/library_logs.h"
-#include "replica/process.h"
 
 namespace sluice {
 

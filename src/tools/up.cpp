@@ -12,30 +12,18 @@
 #include "replica/replica.h"
 #include "tools/replica_command.h"
 #include "tools/serve_options.h"
+#include "tools/what_to_try.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::chrono::seconds kLocalReplica{10};
 
-void show_what_to_try(const Gateway& gateway, const Replica& replica) {
-  const std::string http = gateway.address();
-  const std::string grpc = replica.address();
-  std::printf(
-      "\nIn another terminal:\n"
-      "  ./run chat --server %s \"Name the capital city of France.\"\n"
-      "  curl -N http://%s/v1/chat/completions -H 'Content-Type: application/json' -d "
-      "'{\"model\":\"local\",\"stream\":true,\"temperature\":0,\"messages\":[{\"role\":\"user\","
-      "\"content\":\"Name "
-      "the capital city of France.\"}]}'\n"
-      "  grpcurl -plaintext -d '{\"model\":\"local\",\"prompt\":\"SGVsbG8=\",\"max_tokens\":16}' "
-      "%s inference.LLM/Generate\n"
-      "OpenAI's clients: base_url=http://%s/v1, any api_key, model \"local\".\n",
-      grpc.c_str(), http.c_str(), grpc.c_str(), http.c_str());
-  if (replica.metrics_address() != "off")
-    std::printf("Metrics: http://%s/metrics and http://%s/metrics\n",
-                replica.metrics_address().c_str(), http.c_str());
-  std::printf("Ctrl-C ends it.\n");
+WhatServes what_serves(const ReplicaOptions& options) {
+  const bool open = options.reflection == Switch::kAuto && options.api_keys.empty();
+  return {.tls = options.tls,
+          .api_keys = options.api_keys,
+          .reflection = options.reflection == Switch::kOn || open};
 }
 
 }  // namespace
@@ -43,6 +31,7 @@ void show_what_to_try(const Gateway& gateway, const Replica& replica) {
 int run_up(int argc, char** argv) {
   std::unique_ptr<Gateway> gateway;
   std::atomic<Gateway*> serving = nullptr;
+  WhatServes serves;
   Front front;
   front.open = [&](ServeOptions& options, Replica& replica) -> Result<std::string> {
     auto started = Gateway::start(std::move(*options.gateway),
@@ -50,15 +39,21 @@ int run_up(int argc, char** argv) {
     if (!started) return tl::unexpected(std::move(started.error()));
     gateway = std::move(*started);
     serving = gateway.get();
+    serves = what_serves(options.replica);
     if (!gateway->wait_ready(kLocalReplica))
       return fail(Code::kInternal, "the replica in this process does not answer its gateway");
     return concat("http=", gateway->address(), ' ');
   };
-  front.when_ready = [&](const Replica& replica) { show_what_to_try(*gateway, replica); };
+  front.when_ready = [&](const Replica& replica) {
+    serves.http = gateway->address();
+    serves.grpc = replica.address();
+    serves.metrics = replica.metrics_address();
+    std::fputs(what_to_try(serves).c_str(), stdout);
+  };
   front.drain = [&](bool at_once) {
     Gateway* const running = serving;
     if (running == nullptr) return;
-    at_once ? running->cut() : running->begin_drain();
+    at_once ? running->end_grace() : running->begin_drain();
   };
   front.close = [&] {
     if (!gateway) return;

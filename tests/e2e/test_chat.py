@@ -28,6 +28,23 @@ def test_a_prompt_from_a_pipe(replica):
     assert "Rome" in done.stdout and "\x1b" not in done.stdout
 
 
+def test_a_pipe_and_a_question_go_along_together_the_pipe_first(scripted):
+    server = scripted(script="echo\n")
+    assert chat(server, "Which one?", text="Apples.\nPears.\n").stdout.strip().endswith("Apples.\nPears.\n\nWhich one?")
+    assert chat(server, "Which one?", text="").stdout.strip().endswith("Which one?")
+    large = chat(server, "hi", text="x" * (51 << 20))
+    assert large.returncode == 1 and "stdin" in large.stderr
+
+
+def test_a_question_does_not_wait_for_an_empty_device_and_says_that_it_waits_for_a_pipe(scripted):
+    line = [str(BINARY), "chat", "--server", scripted(script="echo\n").address, "hello"]
+    quiet = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+    assert quiet.stdout.strip().endswith("hello") and not quiet.stderr
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "stdin" in process.stderr.readline()
+        assert process.communicate("first", timeout=20)[0].strip().endswith("first\n\nhello")
+
+
 def test_a_file_goes_along_as_a_part(replica, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("The secret word is banana.")
@@ -52,17 +69,17 @@ def test_an_answer_that_cant_be_written_is_an_error(scripted):
     server = scripted(step_ms=5)
     line = [str(BINARY), "chat", "--server", server.address, "go on for ever"]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "stdout" in done.stderr and len(done.stderr.strip().splitlines()) == 1
     server.until_idle()
-    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&- </dev/null', "sh", *line], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert closed.returncode == 1 and "stdout" in closed.stderr and len(closed.stderr.strip().splitlines()) == 1
 
 
 def test_ctrl_c_ends_a_single_answer(scripted):
     server = scripted(step_ms=20)
     line = [str(BINARY), "chat", "--server", server.address, "go on for ever"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.read(10)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130 and process.stderr.read() == b""
@@ -145,6 +162,6 @@ def test_the_history_goes_along(scripted):
 def test_without_a_server_the_default_model_is_served_in_process(tmp_path):
     line = [str(BINARY), "chat", "--temperature", "0", "--max-tokens", "24", "Name the capital city of France."]
     begin = time.monotonic()
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Paris" in done.stdout and time.monotonic() - begin < 60

@@ -1,5 +1,6 @@
 """What ./run does before it builds, on machines that this one is not."""
 
+import fcntl
 import subprocess
 
 import harness
@@ -27,3 +28,16 @@ def test_what_could_not_be_made_leaves_nothing_in_the_cache(tmp_path):
     said = setup(f"cache={tmp_path}; (in_cache broken bash -c 'touch half; exit 1') || true")
     assert f"making {tmp_path}/broken failed" in said
     assert [entry.name for entry in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_second_build_in_a_folder_says_that_it_waits_for_the_first(tmp_path):
+    (tmp_path / "build").mkdir()
+    script = f'set -euo pipefail; root={harness.ROOT}; source $root/scripts/setup.sh; build_alone() {{ say "builds $*"; }}; build release sluice'
+    with (tmp_path / "build/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run = subprocess.Popen(["bash", "-c", script], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        with run:
+            assert "waiting" in run.stderr.readline()
+            assert run.poll() is None
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert run.stderr.read() == "sluice: builds release sluice\n" and run.wait(10) == 0

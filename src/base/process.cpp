@@ -1,4 +1,4 @@
-#include "replica/process.h"
+#include "base/process.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,20 +41,13 @@ double entries_of(const char* folder) noexcept {
 
 }  // namespace
 
-ProcessMetrics::ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
-                               std::string_view model, std::string_view weights)
+ProcessMetrics::ProcessMetrics(Metrics& metrics, const Metrics::Labels& build)
     : resident_bytes_(metrics.gauge("process_resident_memory_bytes", "Resident memory")),
       open_descriptors_(metrics.gauge("process_open_fds", "Open file descriptors")),
       threads_(metrics.gauge("process_threads", "Threads")),
       cpu_seconds_(metrics.counter("process_cpu_seconds_total", "Processor time, user and system")),
       lost_log_lines_(metrics.counter("sluice_log_lost_total", "Lines that stderr did not take")) {
-  metrics
-      .gauge("sluice_build_info", "1; the labels say what runs",
-             {{"version", std::string(version)},
-              {"engine", std::string(engine)},
-              {"model", std::string(model)},
-              {"weights", std::string(weights)}})
-      .set(1);
+  metrics.gauge("sluice_build_info", "1; the labels say what runs", build).set(1);
   metrics.gauge("process_start_time_seconds", "When the process started, in seconds since 1970")
       .set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
                .count());

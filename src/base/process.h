@@ -2,17 +2,14 @@
 // Thread: ProcessMetrics::refresh one at a time; the others any.
 #pragma once
 
-#include <string_view>
-
 #include "base/metrics.h"
 
 namespace sluice {
 
-// The names that Prometheus' own client libraries use, and the build.
+// The names that Prometheus' own client libraries use; what runs, as labels; lost lines of the log.
 class ProcessMetrics {
  public:
-  ProcessMetrics(Metrics& metrics, std::string_view version, std::string_view engine,
-                 std::string_view model, std::string_view weights);
+  ProcessMetrics(Metrics& metrics, const Metrics::Labels& build);
   void refresh() noexcept;
 
  private:
