@@ -262,7 +262,7 @@ ResponseHead Completion::answer_head(const char* content_type) const {
   headers.add("cache-control", "no-cache");
   headers.add("x-accel-buffering", "no");
   headers.add("x-served-by", exchange_.record.replica);
-  headers.add("x-served-model", exchange_.record.model);
+  if (!exchange_.record.model.empty()) headers.add("x-served-model", exchange_.record.model);
   headers.add("x-attempts", std::to_string(exchange_.record.attempts));
   headers.add("x-routing-reason", std::string(exchange_.record.routing_reason));
   if (exchange_.record.attempts > 1) headers.add("x-fallback-reason", "replica-failed");
