@@ -38,6 +38,7 @@ struct Submission {
   Stopping stopping;
   Caching caching;
   std::int32_t priority = 0;
+  std::string flow;  // whose it is: flows share the slots fairly (FairQueue)
   TimePoint deadline = kForever;
   WireId wire_id = 0;
   std::shared_ptr<WireQueue> wire;

@@ -213,6 +213,7 @@ void EngineLoop::deliver_to(Sequence& sequence, Sampled& sampled) {
 
 void EngineLoop::count_token(Request& request) {
   ++tokens_in_window_;
+  request.flow->served += FairQueue::kGeneratedWeight;
   metrics_.generated_tokens.add();
   if (!request.first_token_at) {
     request.first_token_at = now_;

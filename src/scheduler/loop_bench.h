@@ -29,6 +29,7 @@ struct Ask {
   std::int32_t max_tokens = 4;
   std::uint32_t n = 1;
   std::int32_t priority = 0;
+  std::string flow = {};
   std::int32_t min_tokens = 0;
   TimePoint deadline = kForever;
   std::vector<std::string> stop = {};
@@ -53,6 +54,7 @@ struct LoopBench {
     submission.stopping.min_tokens = ask.min_tokens;
     submission.stopping.stop = ask.stop;
     submission.priority = ask.priority;
+    submission.flow = ask.flow;
     submission.caching = ask.caching;
     submission.deadline = ask.deadline;
     submission.wire = wire;

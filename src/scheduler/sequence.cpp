@@ -15,10 +15,12 @@ std::chrono::microseconds between(std::optional<TimePoint> from,
 
 }  // namespace
 
-Request::Request(Admission::Admitted admitted, std::uint64_t arrival_number)
+Request::Request(Admission::Admitted admitted, std::uint64_t arrival_number,
+                 FairQueue::Flow& its_flow)
     : id(admitted.id),
       arrival(arrival_number),
       priority(admitted.submission.priority),
+      flow(&its_flow),
       prompt_tokens(static_cast<std::uint32_t>(admitted.submission.prompt.size())),
       stopping(std::move(admitted.submission.stopping)),
       caching(std::move(admitted.submission.caching)),

@@ -14,6 +14,7 @@
 #include "contract/generation.h"
 #include "engine/batch.h"
 #include "scheduler/admission.h"
+#include "scheduler/fair_queue.h"
 #include "scheduler/stop_matcher.h"
 #include "stream/token_stream.h"
 
@@ -56,13 +57,14 @@ struct Sequence {
 };
 
 struct Request {
-  Request(Admission::Admitted admitted, std::uint64_t arrival_number);
+  Request(Admission::Admitted admitted, std::uint64_t arrival_number, FairQueue::Flow& its_flow);
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
   RequestId id;
   std::uint64_t arrival;  // rises with each admission
   std::int32_t priority;
+  FairQueue::Flow* flow;  // until it is retired
   std::uint32_t prompt_tokens;
   Stopping stopping;
   Caching caching;

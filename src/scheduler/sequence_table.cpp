@@ -7,21 +7,25 @@
 #include "base/check.h"
 
 namespace sluice {
+namespace {
+
+FairQueue::Key queue_key(const Sequence& sequence) noexcept {
+  return {-sequence.request->priority, sequence.request->arrival, sequence.index};
+}
+
+}  // namespace
 
 SequenceTable::SequenceTable(Engine& engine, std::uint32_t slots)
     : engine_(engine), cache_(engine, slots) {}
 
-SequenceTable::QueueKey SequenceTable::queue_key(const Sequence& sequence) noexcept {
-  return {-sequence.request->priority, sequence.request->arrival, sequence.index};
-}
-
 Request& SequenceTable::add(Admission::Admitted admitted) {
-  auto owned = std::make_unique<Request>(std::move(admitted), ++arrivals_);
+  FairQueue::Flow& flow = waiting_.join(admitted.submission.flow);
+  auto owned = std::make_unique<Request>(std::move(admitted), ++arrivals_, flow);
   Request& request = *owned;
   request.caching.read = request.caching.read && engine_.info().keeps_prefixes;
   request.caching.store = request.caching.store && engine_.info().keeps_prefixes;
   requests_.emplace(request.id, std::move(owned));
-  for (Sequence& sequence : request.choices) waiting_.emplace(queue_key(sequence), &sequence);
+  for (Sequence& sequence : request.choices) enter_waiting(sequence);
   if (request.deadline != kForever) deadlines_.emplace(request.deadline, &request);
   return request;
 }
@@ -33,8 +37,11 @@ Request* SequenceTable::find(RequestId id) noexcept {
 
 void SequenceTable::start(Sequence& sequence) {
   CHECK(sequence.state == Sequence::State::kWaiting, "only a waiting sequence gets a slot");
-  waiting_.erase(queue_key(sequence));
+  leave_waiting(sequence);
   take_slot(sequence);
+  // What is computed again after the KV was taken away is not the client's doing.
+  if (!sequence.request->first_row_at)
+    sequence.request->flow->served += static_cast<std::uint64_t>(sequence.owed());
   enter_running(sequence);
   const auto& choices = sequence.request->choices;
   const bool all_started = std::none_of(choices.begin(), choices.end(), [](const Sequence& choice) {
@@ -51,8 +58,7 @@ void SequenceTable::put_back(Sequence& sequence) {
   }
   sequence.request->recomputed_tokens += static_cast<std::uint32_t>(sequence.computed);
   free_slot(sequence, false);
-  sequence.state = Sequence::State::kWaiting;
-  waiting_.emplace(queue_key(sequence), &sequence);
+  enter_waiting(sequence);
 }
 
 void SequenceTable::park(Request& request, TimePoint now) {
@@ -82,7 +88,7 @@ void SequenceTable::resume(Request& request, TimePoint now) {
 void SequenceTable::finish(Sequence& sequence) {
   switch (sequence.state) {
     case Sequence::State::kWaiting:
-      waiting_.erase(queue_key(sequence));
+      leave_waiting(sequence);
       break;
     case Sequence::State::kRunning:
       leave_running(sequence);
@@ -104,6 +110,7 @@ void SequenceTable::retire(Request& request) {
   if (request.parked_since) parked_.erase({*request.parked_since, &request});
   const auto found = requests_.find(request.id);
   CHECK(found != requests_.end(), "a request is retired once");
+  waiting_.leave(*std::exchange(request.flow, nullptr));
   retired_.push_back(std::move(found->second));
   requests_.erase(found);
 }
@@ -179,6 +186,15 @@ void SequenceTable::free_slot(Sequence& sequence, bool keep) {
   }
   sequence.slot.reset();
   sequence.computed = 0;
+}
+
+void SequenceTable::enter_waiting(Sequence& sequence) {
+  sequence.state = Sequence::State::kWaiting;
+  waiting_.add(*sequence.request->flow, queue_key(sequence), sequence);
+}
+
+void SequenceTable::leave_waiting(Sequence& sequence) {
+  waiting_.remove(*sequence.request->flow, queue_key(sequence));
 }
 
 void SequenceTable::enter_running(Sequence& sequence) {

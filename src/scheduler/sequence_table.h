@@ -5,16 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
+#include "scheduler/fair_queue.h"
 #include "scheduler/prefix_cache.h"
 #include "scheduler/sequence.h"
 
@@ -46,9 +45,8 @@ class SequenceTable {
 
   // Null where one left since the last sweep.
   [[nodiscard]] const std::vector<Sequence*>& running() const noexcept { return running_; }
-  // By priority, then by arrival, then by choice.
-  using QueueKey = std::tuple<std::int32_t, std::uint64_t, std::uint32_t>;
-  [[nodiscard]] const std::map<QueueKey, Sequence*>& waiting() const noexcept { return waiting_; }
+  [[nodiscard]] FairQueue& waiting() noexcept { return waiting_; }
+  [[nodiscard]] const FairQueue& waiting() const noexcept { return waiting_; }
   [[nodiscard]] std::size_t free_slots() const noexcept { return cache_.free_slots(); }
   [[nodiscard]] std::uint64_t kept_tokens() const noexcept { return cache_.kept_tokens(); }
   // Frees the KV that the prefix cache has not used for longest. False: it keeps none.
@@ -70,7 +68,8 @@ class SequenceTable {
   [[nodiscard]] std::vector<Request*> all() const;
 
  private:
-  [[nodiscard]] static QueueKey queue_key(const Sequence& sequence) noexcept;
+  void enter_waiting(Sequence& sequence);
+  void leave_waiting(Sequence& sequence);
   void take_slot(Sequence& sequence);
   [[nodiscard]] PrefixCache::Source best_running(const Sequence& sequence) const noexcept;
   void free_slot(Sequence& sequence, bool keep);
@@ -83,7 +82,7 @@ class SequenceTable {
   PrefixCache cache_;
   std::uint64_t arrivals_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
-  std::map<QueueKey, Sequence*> waiting_;
+  FairQueue waiting_;
   std::vector<Sequence*> running_;
   std::size_t parked_sequences_ = 0;
   std::uint64_t parked_tokens_ = 0;

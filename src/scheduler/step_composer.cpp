@@ -80,8 +80,9 @@ void StepComposer::look_at_waiting() {
   const std::uint64_t capacity = engine_.info().kv_tokens;
   std::uint64_t promised = kv_promised_tokens_;
   const bool alone = table_.running().empty();
-  for (const auto& [key, sequence] : table_.waiting()) {
-    if (waiting_.size() >= table_.free_slots()) break;
+  if (table_.free_slots() == 0) return;
+  FairQueue::Walk walk(table_.waiting());
+  while (Sequence* const sequence = waiting_.size() < table_.free_slots() ? walk.next() : nullptr) {
     if (sequence->request->parked_since || waits_for_first_choice(*sequence)) continue;
     promised += sequence->tokens.size() + 1;
     // The queue's order is kept: a short request behind one that doesn't fit yet waits with it. One
