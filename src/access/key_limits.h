@@ -1,7 +1,7 @@
 // KeyLimits: what the holder of one key may use, as the fields after the key's hash in its file say
 // it: rpm=60 tpm=100000 streams=8 models=a,b trusted. Each is optional. The gateway holds callers
-// to them (gateway/rate_limits.h); a replica does not, for its callers are gateways. Thread: any
-// (values).
+// to all of them (gateway/rate_limits.h); a replica, whose callers are gateways, to the models
+// alone. Thread: any (values).
 #pragma once
 
 #include <cstdint>

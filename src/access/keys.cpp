@@ -135,6 +135,16 @@ std::shared_ptr<const ApiKey> KeyRing::find(std::string_view bearer) const noexc
   return {std::move(keys), found};
 }
 
+std::size_t KeyRing::metered() const noexcept {
+  const MutexLock lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(keys_->begin(), keys_->end(), [](const ApiKey& key) {
+        const KeyLimits& limits = key.limits;
+        return limits.requests_per_minute != 0 || limits.tokens_per_minute != 0 ||
+               limits.streams != 0;
+      }));
+}
+
 bool KeyRing::refresh() noexcept try {
   if (!required_) return false;
   const FileVersion now = file_version(path_);

@@ -67,6 +67,9 @@ class KeyRing {
   [[nodiscard]] std::shared_ptr<const ApiKey> find(std::string_view bearer) const noexcept
       EXCLUDES(mutex_);
 
+  // How many of them have limits that only a gateway holds (rpm, tpm, streams).
+  [[nodiscard]] std::size_t metered() const noexcept EXCLUDES(mutex_);
+
   // A key of this process for itself (warm-up, a gateway in the same process); it is in no file and
   // never shown. Its caller is named "(self)" and trusted.
   [[nodiscard]] const std::string& own_key() const noexcept { return own_key_; }

@@ -111,6 +111,21 @@ TEST(Keys, AFileIsReadAgainWhenItChanged) {
   EXPECT_TRUE(accepts(**ring, *bob));
 }
 
+TEST(Keys, ThoseWithLimitsThatOnlyAGatewayHoldsAreCounted) {
+  const TestFolder folder;
+  const std::string path = folder.file("keys");
+  const KeyLimits limits[] = {{},
+                              {.requests_per_minute = 1},
+                              {.tokens_per_minute = 1},
+                              {.streams = 1},
+                              {.models = {"m"}, .trusted = true}};
+  for (const KeyLimits& one : limits)
+    ASSERT_TRUE(add_key(path, "key" + std::to_string(&one - limits), one));
+  const auto ring = KeyRing::load(path);
+  ASSERT_TRUE(ring);
+  EXPECT_EQ((*ring)->metered(), 3U);
+}
+
 TEST(Keys, ABrokenOrMissingFileLeavesThemAsTheyWere) {
   const TestFolder folder;
   const std::string file = folder.file("keys");

@@ -76,7 +76,8 @@ class AttachCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, infere
 
   const ReplicaContext& replica_;
   grpc::CallbackServerContext& call_;
-  std::shared_ptr<AttachCall> self_;  // until OnDone
+  std::shared_ptr<AttachCall> self_;      // until OnDone
+  std::shared_ptr<const ApiKey> caller_;  // as it was when the call began
   std::shared_ptr<WireQueue> wire_;
   grpc::ByteBuffer incoming_;  // gRPC's while a read is out
   // What take_in has not yet had of the last message: starts from next_start_ on, then the rest.
@@ -103,9 +104,10 @@ void AttachCall::start() {
   wire_ = std::make_shared<WireQueue>([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->pump();
   });
-  auto known = authenticate(call_, replica_.keys);
+  auto known = caller_of(call_, replica_.keys);
   if (known && replica_.calls.closed()) known = tl::unexpected(draining());
   if (known) {
+    caller_ = std::move(*known);
     StartSendInitialMetadata();
     StartRead(&incoming_);
     return;
@@ -182,6 +184,8 @@ Result<GenerationPreparation> AttachCall::admit(inference::Start& start) {
     return tl::unexpected(std::move(fits.error()));
   auto request = from_wire(std::move(*start.mutable_request()));
   if (!request) return tl::unexpected(std::move(request.error()));
+  if (auto allowed = may_use(*caller_, request->model); !allowed)
+    return tl::unexpected(std::move(allowed.error()));
   if (auto valid = validate(*request, replica_.limits, replica_.model); !valid)
     return tl::unexpected(std::move(valid.error()));
 

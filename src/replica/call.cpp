@@ -27,17 +27,6 @@ std::optional<std::string_view> metadata(const grpc::CallbackServerContext& call
   return std::string_view(found->second.data(), found->second.size());
 }
 
-// Whose key the caller has shown; never null.
-Result<std::shared_ptr<const ApiKey>> key_of(const grpc::CallbackServerContext& call,
-                                             const KeyRing& keys) {
-  const auto authorization = metadata(call, "authorization");
-  if (authorization) {
-    if (auto key = keys.find(bearer_in(*authorization))) return key;
-  }
-  return fail(Code::kUnauthenticated,
-              "no valid key: the metadata `authorization: Bearer KEY` must hold one");
-}
-
 // `peer` as gRPC has it: "ipv4:127.0.0.1:5", "ipv6:%5B::1%5D:5".
 bool is_of_this_machine(std::string_view peer) {
   if (peer.starts_with("ipv6:%5B::1%5D:")) return true;
@@ -49,15 +38,31 @@ bool is_of_this_machine(std::string_view peer) {
 
 }  // namespace
 
+Result<std::shared_ptr<const ApiKey>> caller_of(const grpc::CallbackServerContext& call,
+                                                const KeyRing& keys) {
+  if (!keys.required()) return keys.find({});
+  const auto authorization = metadata(call, "authorization");
+  if (authorization) {
+    if (auto key = keys.find(bearer_in(*authorization))) return key;
+  }
+  return fail(Code::kUnauthenticated,
+              "no valid key: the metadata `authorization: Bearer KEY` must hold one");
+}
+
+Result<void> may_use(const ApiKey& caller, std::string_view model) {
+  if (allows_model(caller.limits, model)) return {};
+  return fail(Code::kPermissionDenied, "this key may not use that model");
+}
+
 Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing& keys) {
-  if (!keys.required()) return {};
-  if (auto key = key_of(call, keys); !key) return tl::unexpected(std::move(key.error()));
+  if (auto caller = caller_of(call, keys); !caller)
+    return tl::unexpected(std::move(caller.error()));
   return {};
 }
 
 Result<void> authenticate_operator(const grpc::CallbackServerContext& call, const KeyRing& keys) {
   if (keys.required()) {
-    const auto key = key_of(call, keys);
+    const auto key = caller_of(call, keys);
     if (!key) return tl::unexpected(key.error());
     if ((*key)->limits.trusted) return {};
     return fail(Code::kPermissionDenied,

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -20,8 +22,17 @@ class Status;
 namespace sluice {
 
 class KeyRing;
+struct ApiKey;
 
+// Whose key the caller has shown; never null, where no key is asked for nobody's in particular.
 // kUnauthenticated, with the same text for a missing and an unknown key.
+[[nodiscard]] Result<std::shared_ptr<const ApiKey>> caller_of(
+    const grpc::CallbackServerContext& call, const KeyRing& keys);
+
+// kPermissionDenied if the key is for other models. Of a key's limits these alone are held here.
+[[nodiscard]] Result<void> may_use(const ApiKey& caller, std::string_view model);
+
+// caller_of, for what every caller may do.
 [[nodiscard]] Result<void> authenticate(const grpc::CallbackServerContext& call,
                                         const KeyRing& keys);
 

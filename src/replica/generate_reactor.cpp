@@ -99,8 +99,8 @@ void GenerateReactor::start(const grpc::ByteBuffer& bytes) {
 }
 
 Result<GenerationPreparation> GenerateReactor::admit(const grpc::ByteBuffer& bytes) {
-  if (auto known = authenticate(call_, replica_.keys); !known)
-    return tl::unexpected(std::move(known.error()));
+  const auto caller = caller_of(call_, replica_.keys);
+  if (!caller) return tl::unexpected(caller.error());
   inference::GenerateRequest wire_request;
   if (auto parsed = parse_message(bytes, replica_.limits, wire_request); !parsed)
     return tl::unexpected(std::move(parsed.error()));
@@ -109,6 +109,8 @@ Result<GenerationPreparation> GenerateReactor::admit(const grpc::ByteBuffer& byt
   auto request = from_wire(std::move(wire_request));
   if (!request) return tl::unexpected(std::move(request.error()));
   if (*priority) request->priority = **priority;
+  if (auto allowed = may_use(**caller, request->model); !allowed)
+    return tl::unexpected(std::move(allowed.error()));
   if (auto valid = validate(*request, replica_.limits, replica_.model); !valid)
     return tl::unexpected(std::move(valid.error()));
 

@@ -6,9 +6,9 @@
 #include "access/keys.h"
 #include "base/concat.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "replica/credentials.h"
 #include "replica/health.h"
-#include "base/process.h"
 #include "scheduler/admission.h"
 #include "scheduler/engine_loop.h"
 #include "stream/doorbell.h"
@@ -23,6 +23,16 @@ constexpr int kTicksPerRefresh = 8;
 constexpr std::chrono::seconds kLastWords{2};
 
 }  // namespace
+
+void warn_of_limits_not_held(const KeyRing& keys) noexcept try {
+  const std::size_t metered = keys.metered();
+  if (metered == 0) return;
+  log_warning("replica", concat(metered,
+                                " keys have rpm, tpm or streams: gateways hold their callers to "
+                                "them, but calls over gRPC to this server are not counted"));
+} catch (const std::exception&) {
+  // Out of memory: a hint is lost.
+}
 
 Keeper::Keeper(Charges charges)
     : charges_(std::move(charges)), thread_([this]() noexcept { run(); }) {}
@@ -82,7 +92,7 @@ void Keeper::run() noexcept {
 }
 
 void Keeper::look_after() noexcept {
-  charges_.keys.refresh();
+  if (charges_.keys.refresh()) warn_of_limits_not_held(charges_.keys);
   if (charges_.tls != nullptr) charges_.tls->refresh();
   if (++ticks_ % kTicksPerRefresh == 0) charges_.process.refresh();
   charges_.cut_stuck_calls();

@@ -28,6 +28,9 @@ class KeyRing;
 class ProcessMetrics;
 class ServerTls;
 
+// Says in the log that keys have limits which a replica does not hold, if any has.
+void warn_of_limits_not_held(const KeyRing& keys) noexcept;
+
 class Keeper {
  public:
   static constexpr std::chrono::milliseconds kTick{250};

@@ -206,6 +206,7 @@ Result<std::unique_ptr<Replica>> Replica::start(std::unique_ptr<Engine> engine,
   auto made = std::make_unique<Parts>(std::move(engine), std::move(options), std::move(*address),
                                       std::move(*keys), std::move(*tls));
   Parts& parts = *made;
+  warn_of_limits_not_held(*parts.keys);
   if (!parts.keys->required() && parts.options.tls.client_ca.empty() &&
       !is_loopback(parts.listen.host)) {
     log_warning("replica", concat(parts.options.listen_flag, ' ', parts.options.listen,

@@ -82,14 +82,14 @@ std::vector<std::pair<std::string, Invoke>> every_method() {
   };
 }
 
-std::unique_ptr<KeyRing> key_ring(const std::string& key) {
+std::unique_ptr<KeyRing> key_ring(const std::string& key, const std::string& limits = "trusted") {
   const std::string path =
       testing::TempDir() + "/keys." + std::to_string(std::hash<std::string>()(key));
   std::ofstream file(path);
   constexpr const char* kDigits = "0123456789abcdef";
   file << "tester ";
   for (const std::uint8_t byte : sha256(key)) file << kDigits[byte >> 4] << kDigits[byte & 15];
-  file << " trusted\n";
+  file << ' ' << limits << '\n';
   file.close();
   auto keys = KeyRing::load(path);
   EXPECT_TRUE(keys) << keys.error().message;
@@ -114,6 +114,18 @@ TEST(Services, EveryMethodWantsAKeyAndMissingAndWrongReadTheSame) {
     grpc::ClientContext context;
     context.AddMetadata("authorization", "bearer " + key);
     EXPECT_TRUE(invoke(replica, context).ok()) << name;
+  }
+}
+
+TEST(Services, AKeyForOtherModelsIsRefusedWhereverAModelIsNamed) {
+  const std::string key = make_key();
+  TestReplica replica("", {}, key_ring(key, "models=other"));
+  replica.run_engine();
+  for (const auto& [name, invoke] : every_method()) {
+    if (name == "Attach" || name == "Describe" || name == "WatchLoad" || name == "Drain") continue;
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "bearer " + key);
+    EXPECT_EQ(invoke(replica, context).error_code(), grpc::StatusCode::PERMISSION_DENIED) << name;
   }
 }
 

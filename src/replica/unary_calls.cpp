@@ -110,11 +110,13 @@ std::shared_ptr<UnaryCall> make_call(const ReplicaContext& replica,
 template <typename Request>
 Result<Request> take_request(const ReplicaContext& replica, const grpc::CallbackServerContext& call,
                              const grpc::ByteBuffer& bytes) {
-  if (auto known = authenticate(call, replica.keys); !known)
-    return tl::unexpected(std::move(known.error()));
+  const auto caller = caller_of(call, replica.keys);
+  if (!caller) return tl::unexpected(caller.error());
   Request request;
   if (auto parsed = parse_message(bytes, replica.limits, request); !parsed)
     return tl::unexpected(std::move(parsed.error()));
+  if (auto allowed = may_use(**caller, request.model()); !allowed)
+    return tl::unexpected(std::move(allowed.error()));
   if (replica.calls.closed()) return tl::unexpected(draining());
   return request;
 }

@@ -83,9 +83,9 @@ def percentile(values: list[float], share: float) -> float:
 class StepStream:
     """A gateway's end of Replica/Attach."""
 
-    def __init__(self, stub):
+    def __init__(self, stub, **options):
         self._up: queue.SimpleQueue = queue.SimpleQueue()
-        self.call = stub.Attach(iter(self._up.get, None))
+        self.call = stub.Attach(iter(self._up.get, None), **options)
 
     def send(self, *, starts=(), cancels=(), credits=()) -> None:
         self._up.put(pb.AttachRequest(starts=starts, cancels=cancels, credits=credits))

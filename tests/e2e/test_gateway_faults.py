@@ -76,6 +76,7 @@ def test_a_killed_replica_costs_only_what_was_under_way(scripted, gateway):
         replicas[0].process.wait()
         assert all(answer.result().status == 200 for answer in whole), "nothing of these had been sent"
     ends = [read_until(stream, b"0\r\n\r\n") for stream in streams]
+    assert all(b'"code":"replica_lost"' in end for end in ends if b'data: {"error":' in end)
     done = [end for end in ends if b"data: [DONE]" in end]
     failed = [end for end in ends if b'data: {"error":' in end]
     assert len(done) == 10 and len(failed) == 10 and not any(b"[DONE]" in end for end in failed)
@@ -91,11 +92,39 @@ def test_a_replica_is_taken_back_when_it_returns(scripted, gateway):
     edge.until_metric("sluice_gateway_replica_up", lambda up: up == 0)
     refused = chat(edge, max_tokens=2)
     assert refused.status == 503 and refused.headers["Retry-After"] and refused.error["code"]
+    for _ in range(10):
+        chat(edge, max_tokens=2)
     again = scripted("--listen", replica.address, script=ENDLESS)
     edge.until_metric("sluice_gateway_replica_up", lambda up: up == 1)
     until(lambda: chat(edge, max_tokens=2).status == 200, "answers from the one that returned")
+    until(lambda: pool_lines(edge)[-1].endswith("takes requests"), "a word about its return")
+    came, *others, returned = pool_lines(edge)
+    assert all(replica.address in line for line in (came, *others, returned)) and came.endswith("takes requests")
+    assert sum("takes no requests any more: " in line for line in others) == 1 and len(others) <= 3
     replica.process.returncode = 0
     assert again.alive()
+
+
+def pool_lines(edge) -> list[str]:
+    """What the gateway's log says of its replicas."""
+    return [line for line in edge.log().splitlines() if " pool: " in line]
+
+
+def test_a_replica_that_cant_be_reached_is_said_once_with_its_address(start, scripted):
+    edge = start("--replica", "127.0.0.1:1", "--replica", scripted().address, command="gateway")
+    edge.until_metric("sluice_gateway_replica_up", lambda up: up == 1)
+    until(lambda: any("127.0.0.1:1" in line for line in pool_lines(edge)), "a word about the other")
+    for _ in range(10):
+        assert chat(edge, max_tokens=1).status == 200
+    (line,) = (line for line in pool_lines(edge) if "127.0.0.1:1 " in line)
+    assert " warning " in line and "can't be used yet" in line and "refused" in line
+
+
+def test_a_gateway_counts_what_its_log_lost_and_what_its_process_takes(start, scripted):
+    edge = start("--replica", scripted().address, command="gateway")
+    metrics = edge.metrics()
+    assert metrics["sluice_log_lost_total"] == 0 and metrics["process_resident_memory_bytes"] > 1_000_000
+    assert metrics.total("sluice_build_info") == 1
 
 
 def test_a_drained_replica_costs_nobody_anything(scripted, gateway):

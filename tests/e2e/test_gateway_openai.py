@@ -217,6 +217,10 @@ def test_grpc_and_rest_share_one_replica(up):
 
 
 def test_another_size_of_vectors_is_refused_by_name(up):
+    asked = up.metric("sluice_calls_total", method="Embed")
     with pytest.raises(openai.BadRequestError) as refused:
         up.openai().embeddings.create(model="local", input="hi", dimensions=7)
     assert refused.value.param == "dimensions"
+    assert up.metric("sluice_calls_total", method="Embed") == asked, "nothing was computed"
+    size = up.replica_stub().Describe(pb.DescribeRequest()).models[0].embedding_size
+    assert len(up.openai().embeddings.create(model="local", input="hi", dimensions=size).data[0].embedding) == size

@@ -10,7 +10,7 @@ import grpc
 import inference_pb2 as pb
 import inference_pb2_grpc
 import pytest
-from calls import Answer, chat, error_of
+from calls import Answer, StepStream, chat, error_of
 from certificates import Authority
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import key_command, until
@@ -146,6 +146,21 @@ def test_without_keys_nobody_drains_from_another_machine(scripted):
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         inference_pb2_grpc.ReplicaStub(channel).Drain(pb.DrainRequest())
     assert server.process.wait(15) == 0
+
+
+def test_of_a_keys_limits_a_replica_holds_the_models_and_says_so_of_the_others(scripted, tmp_path):
+    file = tmp_path / "keys"
+    elsewhere = key_command("add", "--api-keys", str(file), "elsewhere", "--models", "other")
+    here = key_command("add", "--api-keys", str(file), "here", "--models", "local", "--rpm", "1")
+    server = scripted("--api-keys", str(file))
+    assert "1 keys have rpm, tpm or streams" in server.log()
+    stub = server.stub()
+    assert answers(stub, **bearer(here)) and answers(stub, **bearer(here))
+    for call, request in ((stub.Generate, chat("hi", max_tokens=1)), (stub.CountTokens, pb.CountTokensRequest(model="local", prompt=b"hi"))):
+        assert error_of(lambda c=call, r=request: c(r, **bearer(elsewhere))).code() == grpc.StatusCode.PERMISSION_DENIED
+    steps = StepStream(server.replica_stub(), metadata=bearer(elsewhere)["metadata"])
+    steps.start(1, chat("hi", max_tokens=1))
+    assert next(item.status.code for item in steps.items() if item.HasField("status")) == grpc.StatusCode.PERMISSION_DENIED.value[0]
 
 
 def test_keys_come_and_go_without_a_restart(keyed):
