@@ -188,6 +188,7 @@ Result<GenerationPreparation> AttachCall::admit(inference::Start& start) {
     return tl::unexpected(std::move(allowed.error()));
   if (auto valid = validate(*request, replica_.limits, replica_.model); !valid)
     return tl::unexpected(std::move(valid.error()));
+  keep_apart(*caller_, *request);
 
   auto pass = replica_.calls.enter();
   if (!pass) return tl::unexpected(draining());

@@ -15,6 +15,7 @@
 #include "access/request_id.h"
 #include "base/concat.h"
 #include "base/listen_address.h"
+#include "contract/generation.h"
 #include "contract/wire.h"
 
 namespace sluice {
@@ -52,6 +53,11 @@ Result<std::shared_ptr<const ApiKey>> caller_of(const grpc::CallbackServerContex
 Result<void> may_use(const ApiKey& caller, std::string_view model) {
   if (allows_model(caller.limits, model)) return {};
   return fail(Code::kPermissionDenied, "this key may not use that model");
+}
+
+void keep_apart(const ApiKey& caller, GenerationRequest& request) {
+  if (!caller.name.empty() && !caller.limits.trusted)
+    request.cache.salt = concat(caller.name, '\n', request.cache.salt);
 }
 
 Result<void> authenticate(const grpc::CallbackServerContext& call, const KeyRing& keys) {

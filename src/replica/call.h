@@ -23,6 +23,7 @@ namespace sluice {
 
 class KeyRing;
 struct ApiKey;
+struct GenerationRequest;
 
 // Whose key the caller has shown; never null, where no key is asked for nobody's in particular.
 // kUnauthenticated, with the same text for a missing and an unknown key.
@@ -31,6 +32,10 @@ struct ApiKey;
 
 // kPermissionDenied if the key is for other models. Of a key's limits these alone are held here.
 [[nodiscard]] Result<void> may_use(const ApiKey& caller, std::string_view model);
+
+// Callers share neither prefixes nor a turn at the slots: puts the key's name before the cache
+// salt, as a gateway has done with its callers' before it calls with a trusted key.
+void keep_apart(const ApiKey& caller, GenerationRequest& request);
 
 // caller_of, for what every caller may do.
 [[nodiscard]] Result<void> authenticate(const grpc::CallbackServerContext& call,

@@ -113,6 +113,7 @@ Result<GenerationPreparation> GenerateReactor::admit(const grpc::ByteBuffer& byt
     return tl::unexpected(std::move(allowed.error()));
   if (auto valid = validate(*request, replica_.limits, replica_.model); !valid)
     return tl::unexpected(std::move(valid.error()));
+  keep_apart(**caller, *request);
 
   auto pass = replica_.calls.enter();
   if (!pass) return tl::unexpected(draining());

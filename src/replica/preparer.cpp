@@ -1,11 +1,23 @@
 #include "replica/preparer.h"
 
+#include <string>
 #include <utility>
 
 #include "engine/engine.h"
 #include "replica/replica_metrics.h"
 
 namespace sluice {
+namespace {
+
+// Who is served in turn with others: the tenant, where keep_apart or a gateway has named one, else
+// the session.
+std::string flow_of(const GenerationRequest& request) {
+  const std::string& salt = request.cache.salt;
+  const auto end = salt.find('\n');
+  return end == std::string::npos || end == 0 ? request.session_id : salt.substr(0, end);
+}
+
+}  // namespace
 
 Preparer::Preparer(const Engine& engine, Admission& admission, Clock& clock,
                    const ServedModel& model, ReplicaMetrics& metrics, std::uint32_t threads)
@@ -78,6 +90,7 @@ Result<StreamReader> Preparer::make(GenerationPreparation& job) {
   }
   submission.prompt = std::move(*prompt);
   submission.stopping = std::move(request.stopping);
+  submission.flow = flow_of(request);
   submission.caching = {.scope = std::move(request.cache.salt),
                         .read = !request.cache.no_cache,
                         .store = !request.cache.no_store};

@@ -83,7 +83,19 @@ bool EngineLoop::turn() noexcept {
 
 void EngineLoop::accept() {
   admission_.take_submitted(submitted_);
-  for (auto& admitted : submitted_) table_.add(std::move(admitted));
+  for (auto& admitted : submitted_) refuse_if_late(table_.add(std::move(admitted)));
+}
+
+// Better now than when the time is up: the client may ask somebody else.
+void EngineLoop::refuse_if_late(Request& request) {
+  if (request.deadline == kForever) return;
+  const auto wait = pace_.wait(table_.ahead_of(request));
+  if (!wait || now_ + *wait < request.deadline) return;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(*wait);
+  end(request, metrics_.late,
+      {Code::kResourceExhausted,
+       concat("the request's turn would come in about ", ms.count(), " ms, after its deadline"),
+       ms});
 }
 
 // Whoever dropped a reader is gone: in whichever phase the request is, it ends here, before the
@@ -133,14 +145,17 @@ void EngineLoop::make_room() {
 }
 
 void EngineLoop::step() {
+  std::size_t started = 0;
   for (const Sequence* sequence : composer_.rows()) {
     Request& request = *sequence->request;
     if (request.first_row_at) continue;
     request.first_row_at = now_;
+    ++started;
     metrics_.prompt_tokens.add(request.prompt_tokens);
     metrics_.cached_prompt_tokens.add(request.cached_tokens);
     metrics_.queue_seconds.observe(seconds(now_ - request.admitted_at));
   }
+  pace_.step(now_, started, table_.waiting().size());
   live_row_ = 0;
   engine_.step(composer_.batch(), abort_, result_);
   const TimePoint started = std::exchange(now_, clock_.now());
@@ -281,6 +296,8 @@ void EngineLoop::publish_load() {
     if (sequence->owed() > 1)
       load.prefill_backlog_tokens += static_cast<std::uint64_t>(sequence->owed());
   }
+  const auto next_wait = pace_.wait(table_.waiting().size());
+  metrics_.next_wait_seconds.set(table_.free_slots() > 0 || !next_wait ? 0 : seconds(*next_wait));
   load.kv_capacity_tokens = engine_.info().kv_tokens;
   load.tokens_per_second = tokens_per_second_;
   admission_.set_load(load);

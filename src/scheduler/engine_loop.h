@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "scheduler/admission.h"
 #include "scheduler/loop_metrics.h"
+#include "scheduler/queue_pace.h"
 #include "scheduler/sequence_table.h"
 #include "scheduler/step_composer.h"
 #include "stream/delivery.h"
@@ -48,6 +49,7 @@ class EngineLoop {
 
  private:
   void accept();
+  void refuse_if_late(Request& request);
   void reap();
   void expire();
   void resume();
@@ -74,6 +76,7 @@ class EngineLoop {
   LoopMetrics metrics_;
   SequenceTable table_;
   StepComposer composer_;
+  QueuePace pace_;
   const AbortCheck abort_;
 
   TimePoint now_{};

@@ -160,5 +160,56 @@ TEST(EngineLoop, PlacesInTheQueueAreGivenBackWhenTheSlotIsGot) {
   EXPECT_EQ(bench.admission.load().running, 1U);
 }
 
+TEST(EngineLoop, AClientWithAHundredRequestsDoesNotStarveOneWithASingleOne) {
+  Limits limits;
+  limits.max_sequences = 2;
+  LoopBench bench({.slots = 2}, limits);
+  std::vector<StreamReader> many;
+  for (int i = 0; i < 100; ++i) many.push_back(bench.ask({.max_tokens = 4, .flow = "many"}));
+  bench.turns(1);
+  auto one = bench.ask({.max_tokens = 4, .flow = "one"});
+  bench.turns(10);
+  EXPECT_TRUE(read(one).end);
+}
+
+// One slot, and a step of 10 ms: each request takes two steps.
+TEST(EngineLoop, WhatWouldComeToItsTurnAfterItsDeadlineIsRefusedAtOnce) {
+  Limits limits;
+  limits.max_sequences = 1;
+  LoopBench bench({.slots = 1}, limits);
+  const auto step = [&bench] {
+    bench.turns(1);
+    bench.clock.advance(milliseconds(10));
+  };
+  std::vector<StreamReader> queue;
+  for (int i = 0; i < 40; ++i) queue.push_back(bench.ask({.max_tokens = 2}));
+  for (int i = 0; i < 40; ++i) step();
+
+  auto late = bench.ask({.deadline = bench.clock.now() + milliseconds(300)});
+  auto in_time = bench.ask({.deadline = bench.clock.now() + milliseconds(3000)});
+  step();
+  const Got refused = read(late);
+  ASSERT_EQ(code(refused), Code::kResourceExhausted);
+  EXPECT_NEAR(refused.end->error().retry_after->count(), 400, 60);
+  EXPECT_FALSE(read(in_time).end);
+  EXPECT_EQ(bench.metric("sluice_requests_ended_total{how=\"late\"}"), "1");
+}
+
+TEST(EngineLoop, NobodyIsRefusedAsLateWhereASlotIsFree) {
+  Limits limits;
+  limits.max_sequences = 2;
+  LoopBench bench({.slots = 2}, limits);
+  for (int i = 0; i < 40; ++i) {
+    auto a = bench.ask({.max_tokens = 1}), b = bench.ask({.max_tokens = 1}),
+         c = bench.ask({.max_tokens = 1});
+    bench.turns(2);
+    bench.clock.advance(milliseconds(1000));
+  }
+  bench.turns(1);
+  auto soon = bench.ask({.max_tokens = 1, .deadline = bench.clock.now() + milliseconds(5)});
+  bench.turns(1);
+  EXPECT_EQ(read(soon).tokens, 1U);
+}
+
 }  // namespace
 }  // namespace sluice

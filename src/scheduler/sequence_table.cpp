@@ -121,6 +121,15 @@ void SequenceTable::sweep() {
   retired_.clear();
 }
 
+std::size_t SequenceTable::ahead_of(const Request& request) {
+  std::size_t before = 0;
+  FairQueue::Walk walk(waiting_);
+  for (const Sequence* sequence = walk.next(); sequence != nullptr && sequence->request != &request;
+       sequence = walk.next())
+    ++before;
+  return before - std::min(before, free_slots());
+}
+
 Request* SequenceTable::first_to_expire() const noexcept {
   return deadlines_.empty() ? nullptr : deadlines_.begin()->second;
 }

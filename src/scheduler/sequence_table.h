@@ -57,6 +57,9 @@ class SequenceTable {
     return parked_tokens_;
   }  // in the KV cache
 
+  // How many wait that are to get a slot before it does and before one is free for it.
+  [[nodiscard]] std::size_t ahead_of(const Request& request);
+
   // The request whose deadline comes first.
   [[nodiscard]] Request* first_to_expire() const noexcept;
   [[nodiscard]] Request* longest_parked() const noexcept;
