@@ -145,17 +145,17 @@ void EngineLoop::make_room() {
 }
 
 void EngineLoop::step() {
-  std::size_t started = 0;
+  std::size_t newcomers = 0;
   for (const Sequence* sequence : composer_.rows()) {
     Request& request = *sequence->request;
     if (request.first_row_at) continue;
     request.first_row_at = now_;
-    ++started;
+    ++newcomers;
     metrics_.prompt_tokens.add(request.prompt_tokens);
     metrics_.cached_prompt_tokens.add(request.cached_tokens);
     metrics_.queue_seconds.observe(seconds(now_ - request.admitted_at));
   }
-  pace_.step(now_, started, table_.waiting().size());
+  pace_.step(now_, newcomers, table_.waiting().size());
   live_row_ = 0;
   engine_.step(composer_.batch(), abort_, result_);
   const TimePoint started = std::exchange(now_, clock_.now());

@@ -190,7 +190,7 @@ TEST(EngineLoop, WhatWouldComeToItsTurnAfterItsDeadlineIsRefusedAtOnce) {
   step();
   const Got refused = read(late);
   ASSERT_EQ(code(refused), Code::kResourceExhausted);
-  EXPECT_NEAR(refused.end->error().retry_after->count(), 400, 60);
+  EXPECT_NEAR(static_cast<double>(refused.end->error().retry_after->count()), 400, 60);
   EXPECT_FALSE(read(in_time).end);
   EXPECT_EQ(bench.metric("sluice_requests_ended_total{how=\"late\"}"), "1");
 }
