@@ -151,7 +151,7 @@ TEXT = {"type": "text", "text": "go"}
     [
         ("absent", "messages"), (None, "messages"), ("hi", "messages"), ({}, "messages"), ([], "messages"), ([5], "messages[0]"),
         ([None], "messages[0]"), ([[]], "messages[0]"), ([{}], "messages[0].role"), ([{"content": "x"}], "messages[0].role"),
-        ([{"role": "user"}], "messages[0].content"), ([{"role": "user", "content": None}], "messages[0].content"),
+        ([{"role": "user", "content": "x", "name": "bob"}], "messages[0].name"), ([{"role": "user"}], "messages[0].content"), ([{"role": "user", "content": None}], "messages[0].content"),
         ([{"role": "user", "content": 5}], "messages[0].content"), ([{"role": "user", "content": {}}], "messages[0].content"),
         ([{"role": "user", "content": []}], "messages[0].content"), ([{"role": "user", "content": [1]}], "messages[0].content"),
         ([{"role": "user", "content": ["x"]}], "messages[0].content[0]"),
@@ -183,7 +183,7 @@ def test_messages_in_odd_shapes_are_refused_by_name(edge, messages, param):
         [USER, {"role": "assistant", "content": None, "tool_calls": [], "function_call": None}, USER],
         [{"role": "user", "content": [TEXT, TEXT]}], [{"role": "system", "content": "a"}, {"role": "system", "content": "b"}, USER],
         [USER, {"role": "system", "content": "late"}], [{"role": "developer", "content": [TEXT]}, USER], [{"role": "user", "content": ""}],
-        [{"role": "user", "content": "x", "name": "bob", "weird": 1}], [USER] * 4096,
+        [{"role": "user", "content": "x", "name": None, "weird": 1}], [USER] * 4096,
     ],
     ids=lambda value: json.dumps(value)[:60],
 )  # fmt: skip
