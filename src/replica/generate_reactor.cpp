@@ -77,8 +77,9 @@ class GenerateReactor final : public grpc::ServerWriteReactor<inference::Generat
   // Taken from the stream; those before next_delta_ are written.
   std::vector<Delta> deltas_ GUARDED_BY(mutex_);
   std::size_t next_delta_ GUARDED_BY(mutex_) = 0;
-  std::optional<StreamEnd> end_ GUARDED_BY(mutex_);  // comes with the last of deltas_
-  std::optional<Error> failure_ GUARDED_BY(mutex_);
+  // Pointers, for a call that is open has neither, and there are thousands of them.
+  std::unique_ptr<StreamEnd> end_ GUARDED_BY(mutex_);  // comes with the last of deltas_
+  std::unique_ptr<Error> failure_ GUARDED_BY(mutex_);
   bool sending_ GUARDED_BY(mutex_) = false;  // metadata or a message: nobody else may send
   bool id_sent_ GUARDED_BY(mutex_) = false;
   bool cancelled_ GUARDED_BY(mutex_) = false;
@@ -150,7 +151,7 @@ void GenerateReactor::prepared(Result<StreamReader> stream) noexcept {
       stream_.emplace(Stream{std::move(*stream), std::move(encoder)});
       sending_ = admitted = true;
     } else {
-      failure_ = std::move(stream.error());
+      failure_ = std::make_unique<Error>(std::move(stream.error()));
     }
   }
   if (admitted) announce();
@@ -176,7 +177,7 @@ void GenerateReactor::pump() noexcept {
   {
     MutexLock lock(mutex_);
     action = next();
-    if (action == Action::kFinish) failure = failure_;
+    if (action == Action::kFinish) failure = *failure_;
     id_sent = id_sent_;
   }
   const bool ends = action == Action::kFinish || action == Action::kWriteAndFinish;
@@ -200,7 +201,7 @@ void GenerateReactor::pump() noexcept {
 GenerateReactor::Action GenerateReactor::next() {
   if (sending_ || finished_) return Action::kNothing;
   if (cancelled_) return finish(cancelled(deadline_, replica_.clock));
-  if (failure_) return finish(std::move(failure_));
+  if (failure_) return finish(std::move(*failure_));
   if (!stream_) return Action::kNothing;
   if (next_delta_ == deltas_.size() && !end_) pull();
   return next_message();
@@ -212,7 +213,8 @@ void GenerateReactor::pull() {
   wire_->take(marks);
   std::vector<Delta> taken;
   auto credit = StreamReader::Credit::unlimited();
-  end_ = stream_->reader.take(credit, taken);
+  if (auto end = stream_->reader.take(credit, taken))
+    end_ = std::make_unique<StreamEnd>(std::move(*end));
   deltas_ = std::move(taken);
   next_delta_ = 0;
 }
@@ -240,7 +242,7 @@ GenerateReactor::Action GenerateReactor::next_message() {
 
 GenerateReactor::Action GenerateReactor::finish(std::optional<Error> failure) {
   finished_ = true;
-  failure_ = std::move(failure);
+  failure_ = failure ? std::make_unique<Error>(std::move(*failure)) : nullptr;
   abandon();
   return Action::kFinish;
 }
