@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path.cwd()
 SRC = ROOT / "src"
-FOLDERS = ["base", "access", "contract", "engine", "stream", "scheduler", "replica", "gateway", "tools"]
+FOLDERS = ["base", "access", "contract", "engine", "stream", "scheduler", "replica", "gateway", "load", "tools"]
 
 # Which folders' headers a folder may include besides its own; a name with a slash is one header alone.
 MAY_INCLUDE = {
@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "scheduler": {"base", "contract", "stream", "engine/engine.h", "engine/batch.h"},
     "replica": {"base", "access", "contract", "stream", "scheduler", "engine"},
     "gateway": {"base", "access", "contract"},
+    "load": {"base", "contract", "gateway/asio.h"},
     "tools": set(FOLDERS) - {"tools"},
     "testing": set(),  # what tests of several folders need; only they include it
 }
@@ -33,9 +34,9 @@ THIRD_PARTY_HOMES = {
     r"tl/expected\.hpp": r"base/error\.h",
     r"llama|ggml|gguf|chat\.h|common\.h|mtmd": r"engine/llama_\w+\.(cpp|h)",
     r"google/protobuf/": r"gateway/step_wire\.cpp|contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.cpp|tools/\w+\.cpp",
-    r"grpc": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|tools/\w+\.cpp",
-    r"inference\.(grpc\.)?pb\.h": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|tools/\w+\.cpp",
-    r"boost/": r"gateway/.*|tools/\w+\.cpp",
+    r"grpc": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|load/(grpc|attach)_\w+\.cpp|tools/\w+\.cpp",
+    r"inference\.(grpc\.)?pb\.h": r"contract/(wire|wire_client|\w+_test)\.cpp|replica/\w+\.(cpp|h)|gateway/(step_|replica_)\w+\.cpp|load/(grpc|attach)_\w+\.cpp|tools/\w+\.cpp",
+    r"boost/": r"gateway/.*|load/.*|tools/\w+\.cpp",
     r"nghttp2/": r"gateway/http2_session(_test)?\.cpp",
     r"openssl/": r"access/\w+\.cpp|gateway/tls_context\.cpp|testing/certificates\.cpp|replica/\w+\.cpp|tools/\w+\.cpp",
     r"toml\+\+/": r"tools/config_file\.cpp",
@@ -49,6 +50,8 @@ HEADERS_WITH_THIRD_PARTY = {
     "engine/llama": r"llama|ggml|gguf|chat\.h|common\.h",
     "replica/": r"grpc|inference\.",
     "gateway/": r"boost/",
+    "load/load_run_state.h": r"boost/",
+    "load/rest_stream.h": r"boost/",
 }
 
 # The engine without a model is what every test above the engine stands on. The gateway's tests talk to a real replica, as the

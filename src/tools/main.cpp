@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/bench_command.h"
 #include "tools/chat.h"
 #include "tools/gateway_command.h"
 #include "tools/key_command.h"
@@ -18,11 +19,12 @@ struct Command {
   int (*run)(int argc, char** argv);
 };
 
-constexpr std::array<Command, 5> kCommands{{
+constexpr std::array<Command, 6> kCommands{{
     {"up", "serve a model over gRPC and OpenAI's API, and show what to try", &sluice::run_up},
     {"replica", "serve one model over gRPC", &sluice::run_replica},
     {"gateway", "serve OpenAI's API in front of replicas", &sluice::run_gateway},
     {"chat", "talk to a model in the terminal", &sluice::run_chat},
+    {"bench", "load a server and measure it", &sluice::run_bench},
     {"key", "make, list and revoke API keys", &sluice::run_key},
 }};
 
