@@ -65,7 +65,8 @@ void LoadRecorder::received(std::size_t stream, const LoadTimes& times, std::uin
     if (times.counted) part.counts.ttft.record(ttft);
   } else if (!times.slow) {  // whose gaps are its own doing
     part.interval.itl.record(times.last - before);
-    if (times.counted) part.counts.itl.record(times.last - before);
+    // Long streams that began in the warm-up have gaps that count.
+    if (times.counted || in_window(times.last)) part.counts.itl.record(times.last - before);
   }
 }
 

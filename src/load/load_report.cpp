@@ -57,10 +57,11 @@ std::vector<std::string> find_ceilings(const LoadOptions& options, const LoadRes
   const double late = result.held_arrivals > 0 || options.rate <= 0
                           ? lag
                           : std::max(lag, result.counts.lateness.percentile_us(99));
-  const double ttft = result.counts.ttft.percentile_us(50);
-  if (late > std::max(kLateMicroseconds, kLateShare * ttft)) {
-    found.push_back(concat("the tool was late: p99 ", ms_text(late),
-                           " ms against a median TTFT of ", ms_text(ttft),
+  const bool has_ttft = result.counts.ttft.count() > 0;
+  const double felt = (has_ttft ? result.counts.ttft : result.counts.itl).percentile_us(50);
+  if (late > std::max(kLateMicroseconds, kLateShare * felt)) {
+    found.push_back(concat("the tool was late: p99 ", ms_text(late), " ms against a median ",
+                           has_ttft ? "TTFT" : "ITL", " of ", ms_text(felt),
                            " ms. Its processor was busy, perhaps with the server."));
   }
   if (result.held_arrivals > 0) {
@@ -93,7 +94,9 @@ LoadReport make_report(const LoadOptions& options, std::string target, std::stri
                " requests were not finished when the run was: they count with the time that they "
                "had taken by then"));
   }
-  if (report.asked() == 0) report.warnings.emplace_back("no request ended within what is counted");
+  if (report.asked() == 0)
+    report.warnings.emplace_back(
+        "no request that counts has ended: the run was short for answers this long");
   return report;
 }
 

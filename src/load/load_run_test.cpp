@@ -132,6 +132,18 @@ TEST(LoadRun, WarmUpIsNotCounted) {
   EXPECT_GT(result.warm_up_seconds, 0);
 }
 
+TEST(LoadRun, GapsOfStreamsOlderThanTheWindowCount) {
+  FakeServer server;
+  LoadOptions options = options_of(0, 1'000'000);
+  options.duration = 200ms;
+  options.grace = 0ms;
+  options.warm_up_share = 0.5;
+  const LoadResult result = run(options, server);
+  EXPECT_EQ(result.counts.ttft.count(), 0U);
+  EXPECT_GT(result.counts.itl.count(), 20U);
+  EXPECT_LT(result.counts.itl.count(), 420U) << "of four streams for half the time";
+}
+
 // Coordinated omission: while the server stands still for 300 ms, 60 more requests are due. A
 // closed loop asks for one and waits; what an open loop would have asked for is in its percentiles,
 // though it has no more streams than the closed one.
