@@ -76,8 +76,8 @@ void add_target_flags(CLI::App& app, Given& given, TargetOptions& target) {
   app.add_option("--key-file", given.key_file,
                  "File whose first line is the key; else the environment's SLUICE_API_KEY");
   app.add_option("--ca", given.authority, "PEM file of the authority; turns TLS on");
-  add_number(app, "channels", target.channels, "gRPC: connections that share the streams", "", 1,
-             4096);
+  add_number(app, "channels", target.channels, "gRPC: connections that share the streams",
+             "connections", 1, 4096);
   app.add_flag("--attach", target.attach,
                "gRPC: one step stream for each channel, as a gateway has, instead of calls");
   add_number(app, "threads", target.threads, "REST: threads; 0: one a processor, at most 4", "", 0,
@@ -87,7 +87,7 @@ void add_target_flags(CLI::App& app, Given& given, TargetOptions& target) {
 
 void add_loop_flags(CLI::App& app, Given& given, LoadOptions& load) {
   add_number(app, "concurrency", load.concurrency,
-             "Closed loop: users that ask one thing at a time", "", 1, kMostStreams);
+             "Closed loop: users that ask one thing at a time", "users", 1, kMostStreams);
   add_ms(app, "think-time-ms", load.think_time,
          "Closed loop: between an answer and the next request");
   add_ms(app, "ramp-ms", load.ramp, "Closed loop: over which the users begin");
@@ -97,14 +97,14 @@ void add_loop_flags(CLI::App& app, Given& given, LoadOptions& load) {
   add_choice(app, "arrivals", load.arrivals,
              {{"poisson", ArrivalProcess::kPoisson}, {"constant", ArrivalProcess::kConstant}},
              "Open loop: gaps between requests");
-  add_number(app, "max-streams", load.max_streams, "Open loop: most requests under way", "", 1,
-             kMostStreams);
-  add_number(app, "duration", given.duration_seconds, "Seconds over which requests begin", "", 0.1,
+  add_number(app, "max-streams", load.max_streams, "Open loop: most requests under way", "requests",
+             1, kMostStreams);
+  add_number(app, "duration", given.duration_seconds, "Seconds over which requests begin", "s", 0.1,
              1e7);
   add_number(app, "requests", load.requests,
              "This many requests instead of a duration; 0: duration", "", 0);
   add_number(app, "warm-up", load.warm_up_share, "Share of the duration or requests not counted",
-             "", 0.0, 0.95);
+             "share", 0.0, 0.95);
   add_ms(app, "grace-ms", load.grace, "For what still runs after the duration");
   add_number(app, "target-ttft-ms", load.target_ttft_ms,
              "Goodput: longest time to first token; 0: any", "", 0.0, 1e9);
@@ -124,22 +124,22 @@ void add_workload_flags(CLI::App& app, Given& given, WorkloadOptions& work) {
       "File of prompts in turn: a JSON object a line, \"prompt\" or \"messages\", perhaps "
       "\"output_tokens\"");
   add_number(app, "shared-prefix-tokens", work.shared_prefix_tokens,
-             "System prompt of this length that requests of a group share", "", 0, 1 << 20);
-  add_number(app, "prefix-groups", work.prefix_groups, "How many such prefixes there are", "", 1,
-             100'000);
-  add_number(app, "temperature", given.temperature, "0 is greedy", "", 0.0, 2.0);
+             "System prompt of this length that requests of a group share", "tokens", 0, 1 << 20);
+  add_number(app, "prefix-groups", work.prefix_groups, "How many such prefixes there are", "groups",
+             1, 100'000);
+  add_number(app, "temperature", given.temperature, "0 is greedy", "T", 0.0, 2.0);
   add_number(app, "top-p", given.top_p, "Nucleus sampling; 0: the server's default", "", 0.0, 1.0);
   add_boolean(app, "ignore-eos", work.ignore_eos,
               "Answers have their whole length, where the server can do that");
-  add_number(app, "seed", work.seed, "Decides arrivals, lengths and texts", "", 0);
-  add_number(app, "slow-share", work.slow_share, "Share of the requests that read slowly", "", 0.0,
-             1.0);
-  add_number(app, "slow-rate", work.slow_tokens_per_second, "Tokens per second that those read", "",
-             0.01, 1e6);
-  add_number(app, "cancel-share", work.cancel_share, "Share of the requests that are cancelled", "",
+  add_number(app, "seed", work.seed, "Decides arrivals, lengths and texts", "N", 0);
+  add_number(app, "slow-share", work.slow_share, "Share of the requests that read slowly", "share",
              0.0, 1.0);
+  add_number(app, "slow-rate", work.slow_tokens_per_second, "Tokens per second that those read",
+             "tokens/s", 0.01, 1e6);
+  add_number(app, "cancel-share", work.cancel_share, "Share of the requests that are cancelled",
+             "share", 0.0, 1.0);
   add_number(app, "cancel-after-tokens", work.cancel_after_tokens,
-             "… after this many tokens; 0: none", "", 0);
+             "… after this many tokens; 0: none", "tokens", 0);
   add_ms(app, "cancel-after-ms", work.cancel_after, "… after this time; 0: none");
 }
 
