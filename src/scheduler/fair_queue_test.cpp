@@ -15,13 +15,14 @@ namespace {
 
 // Requests of the queue by hand: each has a prompt of ten tokens and a name.
 class FairQueueTest : public testing::Test {
- protected:
+ public:
   ~FairQueueTest() override {
     for (Entry& entry : entries_) {
       if (!entry.gone) finish(entry);
     }
   }
 
+ protected:
   struct Entry {
     std::string name;
     std::unique_ptr<Request> request;
