@@ -20,15 +20,6 @@ namespace {
 constexpr rlim_t kFewDescriptors = 16'384;
 constexpr int kShortBacklog = 4096;
 
-double cpu_seconds() noexcept {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 double entries_of(const char* folder) noexcept {
   std::error_code error;
   double count = 0;
@@ -66,9 +57,18 @@ void ProcessMetrics::refresh() noexcept try {
   open_descriptors_.set(entries_of("/proc/self/fd"));
   threads_.set(entries_of("/proc/self/task"));
   lost_log_lines_.add(static_cast<double>(lost_log_lines()) - lost_log_lines_.value());
-  cpu_seconds_.add(std::max(0.0, cpu_seconds() - cpu_seconds_.value()));
+  cpu_seconds_.add(std::max(0.0, own_cpu_seconds() - cpu_seconds_.value()));
 } catch (...) {
   // Out of memory: the figures stay as they were.
+}
+
+double own_cpu_seconds() noexcept {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 void raise_descriptor_limit() noexcept {

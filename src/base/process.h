@@ -20,6 +20,9 @@ class ProcessMetrics {
   Counter lost_log_lines_;
 };
 
+// Processor time of this process, user and system.
+[[nodiscard]] double own_cpu_seconds() noexcept;
+
 // As many descriptors as the system allows; a warning that names the limit where it is low.
 void raise_descriptor_limit() noexcept;
 

@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/process.h"
 #include "load/load_run_state.h"
 #include "load/metrics_scrape.h"
 #include "load/processor_time.h"

@@ -14,15 +14,6 @@
 
 namespace sluice {
 
-double own_cpu_seconds() noexcept {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 std::optional<double> cpu_seconds_of(std::int32_t pid) {
   std::ifstream file(concat("/proc/", pid, "/stat"));
   std::string text;

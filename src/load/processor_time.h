@@ -1,5 +1,5 @@
-// Processor time: of this process, of others by their number, and of servers by the counter that
-// they show. Thread: any.
+// Processor time of other processes by their number and of servers by the counter that they show,
+// and what this process has of the machine. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,7 @@
 
 namespace sluice {
 
-// User and system.
-[[nodiscard]] double own_cpu_seconds() noexcept;
-// Nothing: there is no such process.
+// User and system. Nothing: there is no such process.
 [[nodiscard]] std::optional<double> cpu_seconds_of(std::int32_t pid);
 // Of the metric process_cpu_seconds_total in Prometheus' text format.
 [[nodiscard]] std::optional<double> cpu_seconds_in(std::string_view metrics);

@@ -122,6 +122,7 @@ void SequenceTable::sweep() {
 }
 
 std::size_t SequenceTable::ahead_of(const Request& request) {
+  if (waiting_.size() <= free_slots()) return 0;
   std::size_t before = 0;
   FairQueue::Walk walk(waiting_);
   for (const Sequence* sequence = walk.next(); sequence != nullptr && sequence->request != &request;

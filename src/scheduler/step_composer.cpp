@@ -80,7 +80,7 @@ void StepComposer::look_at_waiting() {
   const std::uint64_t capacity = engine_.info().kv_tokens;
   std::uint64_t promised = kv_promised_tokens_;
   const bool alone = table_.running().empty();
-  if (table_.free_slots() == 0) return;
+  if (table_.free_slots() == 0 || table_.waiting().empty()) return;
   FairQueue::Walk walk(table_.waiting());
   while (Sequence* const sequence = waiting_.size() < table_.free_slots() ? walk.next() : nullptr) {
     if (sequence->request->parked_since || waits_for_first_choice(*sequence)) continue;
